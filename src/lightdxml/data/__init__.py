@@ -1,0 +1,1 @@
+"""Reading, writing and getting data: `load` is the way in."""

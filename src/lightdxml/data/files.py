@@ -1,0 +1,179 @@
+"""Files as bytes and lines: plain, gzip and Zstandard alike, and writes that are whole or not there."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.data.errors import DataError, excerpt
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+UTF8_BOM = b"\xef\xbb\xbf"
+COMPRESSED_SUFFIXES = (".gz", ".zst")
+_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_BLOCK_BYTES = 1 << 23
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read its bytes; what compresses it is seen from its first bytes, not from its name.
+
+    Whatever goes wrong with the file inside the `with` becomes a `DataError`.
+    """
+    try:
+        with path.open("rb") as raw:
+            magic = raw.read(4)
+            raw.seek(0)
+            if magic.startswith(GZIP_MAGIC):
+                with gzip.open(raw) as stream:
+                    yield cast("BinaryIO", stream)
+            elif magic == ZSTD_MAGIC:
+                with zstd.open(raw) as stream:
+                    yield cast("BinaryIO", stream)
+            else:
+                yield raw
+    except EOFError as error:
+        raise DataError(path, "compressed data that breaks off", "a complete file: fetch or copy it again") from error
+    except (gzip.BadGzipFile, zlib.error, zstd.ZstdError) as error:
+        raise DataError(path, f"damaged compressed data ({error})", "an intact file: fetch or copy it again") from error
+    except FileNotFoundError as error:
+        raise DataError(path, "nothing there", "an existing file") from error
+    except PermissionError as error:
+        raise DataError(path, "no permission to read it", "a file that you may read") from error
+    except IsADirectoryError as error:
+        raise DataError(path, "a folder", "a file") from error
+
+
+def first_line(path: Path, limit: int = 1 << 26) -> bytes:
+    """Return the first line of a file that is not blank, without a byte-order mark; empty if there is none."""
+    with reading(path) as stream:
+        line = stream.readline(limit)
+        check_encoding(path, line)
+        line = line.removeprefix(UTF8_BOM)
+        while line and not line.strip():
+            line = stream.readline(limit)
+    return line
+
+
+def check_encoding(path: Path, start: bytes) -> None:
+    """Raise where the first bytes of a file are those of UTF-16 text."""
+    if start.startswith(_OTHER_BOMS):
+        raise DataError(path, "text in UTF-16", "UTF-8: convert the file", line=1)
+
+
+def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[NDArray[np.uint8]]:
+    """Yield a stream's bytes in blocks of whole lines, without a byte-order mark.
+
+    The blocks share one buffer: each is gone when the next one is asked for.
+    """
+    buffer = bytearray(block_bytes)
+    filled = 0
+    first = True
+    while True:
+        with memoryview(buffer) as view:
+            while filled < len(buffer) and (n := stream.readinto(view[filled:])):  # type: ignore[attr-defined]
+                filled += n
+        if first and buffer.startswith(UTF8_BOM):
+            del buffer[: len(UTF8_BOM)]
+            filled -= len(UTF8_BOM)
+        first = False
+        at_end = filled < len(buffer)
+        cut = filled if at_end else buffer.rfind(b"\n", 0, filled) + 1
+        if cut:
+            yield np.frombuffer(memoryview(buffer)[:cut], dtype=np.uint8)
+        if at_end:
+            return
+        # A line longer than the buffer gets a larger one; a new one, as the caller may hold a view of the old.
+        rest = buffer[cut:filled]
+        buffer = buffer if cut else bytearray(2 * len(buffer))
+        buffer[: len(rest)] = rest
+        filled = len(rest)
+
+
+def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Yield a text file's lines with their numbers from 1, line ends included."""
+    with reading(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if number == 1:
+                check_encoding(path, line)
+                line = line.removeprefix(UTF8_BOM)
+            yield number, decode(path, number, line, encoding)
+
+
+def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
+    """Decode one line of a file, or say where it cannot be."""
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        place = excerpt(line[max(0, error.start - 20) : error.start + 20])
+        raise DataError(
+            path,
+            f"bytes that are not {encoding}: {place}",
+            f"text in {encoding}: convert the file, or say its encoding",
+            line=number,
+        ) from error
+
+
+def base_name(path: Path) -> str:
+    """Return a file's name in lower case without what compresses it.
+
+    >>> base_name(Path("a/Train.JSONL.gz"))
+    'train.jsonl'
+    """
+    name = path.name.lower()
+    for suffix in COMPRESSED_SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to write; it appears under its name only when complete. `.gz` and `.zst` compress."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as raw:
+            if path.suffix == ".gz":
+                # No name and no time in the gzip header: the same data gives the same bytes.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as stream:
+                    yield cast("BinaryIO", stream)
+            elif path.suffix == ".zst":
+                with zstd.open(raw, "wb") as stream:
+                    yield cast("BinaryIO", stream)
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing_text(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open a UTF-8 text file to write, as `writing` does."""
+    with writing(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as text:
+        yield text
+        text.flush()
+        text.detach()

@@ -1,0 +1,239 @@
+"""From a path or a name to a `Dataset`: the way into this package."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from lightdxml.data import jsonl, npz, pairs, table, xc_json, xc_text
+from lightdxml.data.dataset import Dataset, Split
+from lightdxml.data.errors import DataError
+from lightdxml.data.files import base_name
+from lightdxml.data.labels import LabelIndex, read_names, widen
+from lightdxml.data.recognise import Format, Part, part_of, recognise, side_of, words_of
+
+_LABEL_NAME_FILES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
+_FEATURE_NAME_FILES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
+_FILTER_FILES = re.compile(r"filter.*\.txt")
+_SPLIT_FILES = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
+_DATA_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".dat", ".data", ".npz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+_MATRICES = ("xc-matrix", "npz")
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a file cannot say itself: how labels are separated in a cell, its encoding, which old split."""
+
+    label_separator: str = "|"
+    encoding: str = "utf-8"
+    split: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.label_separator:
+            raise ValueError("label_separator is empty: give at least one character")
+        if self.split < 0:
+            raise ValueError(f"split is {self.split}: splits are counted from 0")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError as error:
+            raise ValueError(f"encoding {self.encoding!r} is not known: utf-8 and latin-1 are common ones") from error
+
+
+def load_path(path: Path, options: ReadOptions = ReadOptions()) -> Dataset:  # noqa: B008 - frozen
+    """Read a file (all of it is `train`) or a folder of files named for its parts."""
+    if path.is_dir():
+        return _load_folder(path, options)
+    if not path.exists():
+        raise DataError(path, "nothing there", "a file or a folder")
+    return _load_file(path, options)
+
+
+@dataclass
+class _Loading:
+    """What the files of one data set have told so far."""
+
+    place: Path
+    options: ReadOptions
+    index: LabelIndex = field(default_factory=LabelIndex)
+    splits: dict[Part, Split] = field(default_factory=dict)
+    files: dict[Part, Path] = field(default_factory=dict)
+    formats: set[Format] = field(default_factory=set)
+
+
+def _load_file(path: Path, options: ReadOptions) -> Dataset:
+    loading = _Loading(path, options)
+    kind = recognise(path)
+    files = [path]
+    if kind in _MATRICES:
+        files = [f for f in sorted(path.parent.iterdir()) if f.is_file() and part_of(f) == part_of(path) and side_of(f)]
+        files = [f for f in files if base_name(f).endswith((".txt", ".npz")) and recognise(f) == kind]
+    _read_part(loading, "train", files)
+    return _finish(loading, base_name(path).partition(".")[0], None, None)
+
+
+def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
+    folder = _descend(folder)
+    files = _Files(folder)
+    loading = _Loading(folder, options)
+    label_names = read_names(files.label_names, options.encoding) if files.label_names else None
+    feature_names = read_names(files.feature_names, options.encoding) if files.feature_names else None
+    loading.index = LabelIndex(label_names or ())
+    if files.splits:
+        _read_old_form(loading, files)
+    else:
+        for part in ("train", "dev", "test"):
+            if part in files.parts:
+                _read_part(loading, part, files.parts[part])
+    if "train" not in loading.splits:
+        seen = ", ".join(f.name for f in sorted(folder.iterdir())[:8]) or "nothing"
+        raise DataError(folder, seen, "a file whose name says train or trn, or a single data file")
+    for part, path in files.filters.items():
+        if part in loading.splits:
+            split = loading.splits[part]
+            n_labels = max(s.Y.shape[1] for s in loading.splits.values())
+            loading.splits[part] = replace(split, ignore=pairs.read_filter(path, len(split), n_labels))
+    names = list(feature_names.values()) if isinstance(feature_names, dict) else feature_names
+    return _finish(loading, folder.name, label_names, names)
+
+
+def _descend(folder: Path) -> Path:
+    """Return the folder that holds the files: archives often wrap them in one folder more."""
+    inside = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__"))]
+    if len(inside) == 1 and inside[0].is_dir():
+        return _descend(inside[0])
+    return folder
+
+
+class _Files:
+    """The files of a folder by the role that their names give them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.label_names: Path | None = None
+        self.feature_names: Path | None = None
+        self.filters: dict[Part, Path] = {}
+        self.splits: dict[Part, Path] = {}
+        self.parts: dict[Part, list[Path]] = {}
+        self.folder = folder
+        others: list[Path] = []
+        for path in sorted(folder.iterdir()):
+            name = base_name(path)
+            if not path.is_file() or name.startswith(".") or not name.endswith(_DATA_SUFFIXES):
+                continue
+            part = part_of(path)
+            if _LABEL_NAME_FILES.fullmatch(name):
+                self.label_names = path
+            elif _FEATURE_NAME_FILES.fullmatch(name):
+                self.feature_names = path
+            elif _FILTER_FILES.fullmatch(name):
+                if part:
+                    self.filters[part] = path
+            elif match := _SPLIT_FILES.fullmatch(name):
+                self.splits["train" if match["part"].startswith("tr") else "test"] = path
+            elif part:
+                self.parts.setdefault(part, []).append(path)
+            elif "lbl" not in words_of(path):
+                others.append(path)
+        self.others = others
+        if not self.parts and len(others) == 1 and not self.splits:
+            self.parts["train"] = others
+        if not self.parts and {side_of(path) for path in others} == {"X", "Y"} and len(others) == 2:
+            self.parts["train"] = others
+
+
+def _read_part(loading: _Loading, part: Part, files: Sequence[Path]) -> None:
+    """Read the file, or the pair of feature and label matrices, that holds one part."""
+    kinds = {path: recognise(path) for path in files}
+    wholes = [path for path in files if kinds[path] not in _MATRICES]
+    if len(wholes) > 1 or (wholes and len(files) > 1):
+        names = " and ".join(path.name for path in files)
+        raise DataError(loading.place, f"several files for {part}: {names}", "one file, or one X and one Y")
+    loading.files[part] = files[0]
+    loading.formats.add(kinds[files[0]])
+    loading.splits[part] = _read_whole(loading, wholes[0], kinds[wholes[0]]) if wholes else _read_pair(loading, files)
+
+
+def _read_whole(loading: _Loading, path: Path, kind: Format) -> Split:
+    options = loading.options
+    if kind == "jsonl":
+        return jsonl.read(path, loading.index, options.encoding)
+    if kind == "table":
+        return table.read(path, loading.index, options.label_separator, options.encoding)
+    if kind == "xc-json":
+        return xc_json.read(path, options.encoding)
+    lines = xc_text.read_labelled(path)
+    return Split(Y=lines.labels, X=lines.features)
+
+
+def _read_pair(loading: _Loading, files: Sequence[Path]) -> Split:
+    sides = {side: [path for path in files if side_of(path) == side] for side in ("X", "Y")}
+    for side, what in (("X", "features"), ("Y", "labels")):
+        if len(sides[side]) != 1:
+            names = ", ".join(path.name for path in files)
+            raise DataError(loading.place, names, f"one file of {what}, with {side} in its name, beside the other")
+    (x_path,), (y_path,) = sides["X"], sides["Y"]
+    X, Y = (npz.read(p) if recognise(p) == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
+    if X.shape[0] != Y.shape[0]:
+        raise DataError(y_path, f"{Y.shape[0]} rows", f"{X.shape[0]}, as in {x_path.name}")
+    if (Y.data < 0).any():
+        raise DataError(y_path, "a negative relevance", "labels with values from 0")
+    Y.eliminate_zeros()
+    return Split(Y=Y, X=X)
+
+
+def _read_old_form(loading: _Loading, files: _Files) -> None:
+    """Read one file of all documents and the files that say which are train and test."""
+    candidates = [path for path in files.others if recognise(path) == "xc-text"]
+    if len(candidates) != 1:
+        names = ", ".join(path.name for path in candidates) or "none"
+        raise DataError(files.folder, f"split files and as data {names}", "one file with a header of three numbers")
+    whole = _read_whole(loading, candidates[0], "xc-text")
+    loading.formats.add("xc-text")
+    rows = {part: pairs.read_split(path, loading.options.split, len(whole)) for part, path in files.splits.items()}
+    if "train" in rows and "test" in rows and set(rows["train"].tolist()) & set(rows["test"].tolist()):
+        raise DataError(files.splits["test"], "documents that are in train too", "train and test apart")
+    for part, chosen in rows.items():
+        loading.files[part] = candidates[0]
+        loading.splits[part] = whole.take(chosen)
+
+
+def _finish(
+    loading: _Loading, name: str, label_names: list[str] | dict[str, str] | None, feature_names: list[str] | None
+) -> Dataset:
+    """Bring the parts to one width and put the names on."""
+    names: list[str] | None
+    if loading.formats & {"jsonl", "table"}:
+        shown = label_names if isinstance(label_names, dict) else {}
+        names = [shown.get(label, label) for label in loading.index.names]
+    else:
+        names = list(label_names.values()) if isinstance(label_names, dict) else label_names
+    n_labels = _width(loading, "labels", len(names or ()))
+    n_features = _width(loading, "features", len(feature_names or ()))
+    for part, split in loading.splits.items():
+        X = None if split.X is None else widen(split.X, n_features)
+        loading.splits[part] = replace(split, Y=widen(split.Y, n_labels), X=X)
+    if names is not None and len(names) != n_labels:
+        raise DataError(loading.place, f"{len(names)} label names for {n_labels} labels", "one name a label")
+    if feature_names is not None and len(feature_names) != n_features:
+        found = f"{len(feature_names)} feature names for {n_features} features"
+        raise DataError(loading.place, found, "one name a feature")
+    parts = loading.splits
+    return Dataset(name, parts["train"], parts.get("test"), parts.get("dev"), names, feature_names)
+
+
+def _width(loading: _Loading, what: str, n_names: int) -> int:
+    """Return the number of labels or features that all parts share; files that state it must agree."""
+    widths = {}
+    for part, split in loading.splits.items():
+        matrix = split.Y if what == "labels" else split.X
+        if matrix is not None:
+            widths[part] = matrix.shape[1]
+    if loading.formats <= {"xc-text", "xc-matrix", "npz"}:
+        for part, width in widths.items():
+            if width != widths["train"]:
+                found = f"{width} {what}"
+                raise DataError(loading.files[part], found, f"{widths['train']}, as in {loading.files['train'].name}")
+        return widths.get("train", 0)
+    return max([*widths.values(), n_names])

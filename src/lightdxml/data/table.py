@@ -1,0 +1,84 @@
+"""CSV and TSV: columns `text` and `labels`, optional `title` and `id`; several labels stand in one cell."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lightdxml.data.dataset import Split
+from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.files import text_lines
+from lightdxml.data.jsonl import TextColumns
+from lightdxml.data.labels import LabelIndex
+
+_DELIMITERS = (",", "\t", ";")
+_COLUMNS = ("id", "title", "text", "labels")
+
+
+def delimiter_of(first_line: str) -> str | None:
+    """Return the delimiter under which a first line names the columns of a table, or None if it does not.
+
+    >>> delimiter_of("title;text;labels")
+    ';'
+    """
+    for delimiter in _DELIMITERS:
+        names = _names(next(csv.reader([first_line], delimiter=delimiter), []))
+        if "labels" in names and ("text" in names or "title" in names):
+            return delimiter
+    return None
+
+
+def _names(cells: list[str]) -> list[str]:
+    return [cell.strip().lower() for cell in cells]
+
+
+def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
+    """Read a table whose first line names the columns; blank lines are passed over."""
+    texts = TextColumns()
+    labels: list[list[int]] = []
+    with _any_cell_size():
+        for number, row in _rows(path, encoding):
+            texts.add(path, number, row.get("id"), row.get("title"), row.get("text"))
+            names = (name.strip() for name in row["labels"].split(label_separator))
+            labels.append(index.numbers(name for name in names if name))
+    if not labels:
+        raise DataError(path, "no documents below the column names", "one document a line")
+    return texts.split(labels, len(index.names))
+
+
+def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
+    lines = text_lines(path, encoding)
+    header_number, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
+    delimiter = delimiter_of(header)
+    if delimiter is None:
+        raise DataError(path, excerpt(header), "columns named text and labels", line=header_number)
+    columns = _names(next(csv.reader([header], delimiter=delimiter)))
+    for name in _COLUMNS:
+        if columns.count(name) > 1:
+            raise DataError(path, f"two columns named {name}", "one of each name", line=header_number)
+    reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
+    start = header_number + 1
+    try:
+        for cells in reader:
+            if cells:
+                if len(cells) != len(columns):
+                    found = f"{len(cells)} cells: {excerpt(delimiter.join(cells))}"
+                    raise DataError(path, found, f"{len(columns)}, as the first line has", line=start)
+                yield start, dict(zip(columns, cells, strict=True))
+            start = header_number + 1 + reader.line_num
+    except csv.Error as error:
+        place = header_number + reader.line_num
+        raise DataError(path, f"a broken line ({error})", "cells with balanced quotes", line=place) from error
+
+
+@contextmanager
+def _any_cell_size() -> Iterator[None]:
+    """Lift the csv module's limit of 128 KB a cell, which real documents pass, and put it back."""
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

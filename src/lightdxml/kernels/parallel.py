@@ -1,0 +1,50 @@
+"""Spreading kernel calls over threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def thread_count() -> int:
+    """Return how many threads to use: `LIGHTDXML_THREADS`, or the cores that this process may run on.
+
+    >>> thread_count() >= 1
+    True
+    """
+    wanted = os.environ.get("LIGHTDXML_THREADS", "")
+    if wanted:
+        if not wanted.isdecimal() or int(wanted) < 1:
+            raise ValueError(f"LIGHTDXML_THREADS is {wanted!r}: it must be a whole number from 1")
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ranges(n: int, parts: int) -> list[tuple[int, int]]:
+    """Cut 0…n into at most `parts` ranges of nearly equal length, none of them empty.
+
+    >>> ranges(10, 3)
+    [(0, 3), (3, 6), (6, 10)]
+    """
+    bounds = [n * i // parts for i in range(parts + 1)]
+    return [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+
+
+def run(function: Callable[[T], R], items: Sequence[T], threads: int | None = None) -> list[R]:
+    """Call the function on every item, on several threads, and return the results in order.
+
+    >>> run(abs, [-1, 2, -3])
+    [1, 2, 3]
+    """
+    threads = min(threads or thread_count(), len(items))
+    if threads <= 1:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(function, items))
