@@ -1,4 +1,4 @@
-"""Fetching data sets: downloads that resume, archives that cannot write outside their folder, sizes checked."""
+"""Fetching data sets: downloads that resume, archives that stay in their folder, sizes that are checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import gzip
 import http.client
 import json
 import lzma
-import os
 import re
 import shutil
 import socket
@@ -20,9 +19,9 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from email.message import Message
 from html.parser import HTMLParser
 from itertools import chain
@@ -30,11 +29,12 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
-from .. import __version__
-from .errors import DataError, excerpt
-from .registry import Entry, cache_folder, find
+from lightdxml import __version__
+from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.registry import Entry, cache_folder, find
 
 Progress = Callable[[int, "int | None"], None]
+_Response = http.client.HTTPResponse | urllib.error.HTTPError
 
 _CHUNK = 1 << 16
 _HEAD = 512
@@ -59,7 +59,7 @@ class DownloadError(OSError):
     """
 
 
-class _Broken(Exception):
+class _BrokenError(Exception):
     """A failure that another attempt may mend."""
 
     def __init__(self, what: str, *, restart: bool = False, unreachable: bool = False) -> None:
@@ -106,9 +106,10 @@ class _Note:
 
 @dataclass(frozen=True)
 class _Answer:
-    response: http.client.HTTPResponse | urllib.error.HTTPError
-    head: bytes  # what was read of the body to see what it is
-    form: bool
+    response: _Response
+    length: int | None  # as announced
+    body: Iterator[bytes]
+    form: bool = False
 
 
 def fetch(
@@ -124,7 +125,7 @@ def fetch(
 ) -> Path:
     """Download a file, continuing what an earlier, interrupted download has left.
 
-    The file grows as `target` + ``.part`` and takes its name when it is whole. Archives are opened as a check.
+    The file grows as `target` + ``.part`` and takes its name when it is whole. Archives are read as a check.
 
     Parameters
     ----------
@@ -166,25 +167,23 @@ def fetch(
     target.parent.mkdir(parents=True, exist_ok=True)
     at_start = furthest = _size(job.part)
     failures, fresh = 0, False
-    while True:
-        try:
-            _attempt(job, fresh)
-            return target
-        except _Broken as broken:
-            held = _size(job.part)
-            failures = 1 if held > furthest else failures + 1
-            furthest = max(furthest, held)
-            # A machine without a network should say so at once; one that loses it on the way should wait.
-            if failures > retries or (broken.unreachable and furthest == at_start):
-                raise _final(job, broken, held) from broken
-            fresh = broken.restart
-            time.sleep(min(backoff * 2 ** (failures - 1), _LONGEST_WAIT))
+    while (broken := _attempted(job, fresh)) is not None:
+        held = _size(job.part)
+        failures = 1 if held > furthest else failures + 1
+        furthest = max(furthest, held)
+        # A machine without a network should say so at once; one that loses it on the way should wait.
+        if failures > retries or (broken.unreachable and furthest == at_start):
+            raise _final(job, broken) from broken
+        fresh = broken.restart
+        time.sleep(min(backoff * 2 ** (failures - 1), _LONGEST_WAIT))
+    return target
 
 
 def _require_http(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DownloadError(f"{url} is no http or https address")
+    with suppress(ValueError):  # half an IPv6 address
+        if urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname:
+            return
+    raise DownloadError(f"{url} is no http or https address")
 
 
 def _opener() -> urllib.request.OpenerDirector:
@@ -208,9 +207,14 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _final(job: _Job, broken: _Broken, held: int) -> DownloadError:
-    kept = f"the {held} bytes that have arrived are kept in {job.part}" if held else "nothing has arrived"
-    again = "repeating the command resumes" if held else "repeating the command tries again"
+def _final(job: _Job, broken: _BrokenError) -> DownloadError:
+    note, held = _held(job)
+    kept = (
+        f"the {held} bytes that have arrived are kept in {job.part}"
+        if note
+        else "nothing has arrived that could be continued"
+    )
+    again = "repeating the command resumes" if note else "repeating the command begins anew"
     if broken.unreachable:
         return DownloadError(f"{broken}{_by_hand(job)}; {kept}, and with a network {again}")
     return DownloadError(f"{job.url}: {broken}; {kept}, and {again}")
@@ -229,13 +233,21 @@ def _stem(name: str) -> str:
     return name.removesuffix(name[len(name) - len(suffix) :]) or name
 
 
+def _attempted(job: _Job, fresh: bool) -> _BrokenError | None:
+    try:
+        _attempt(job, fresh)
+    except _BrokenError as broken:
+        return broken
+    return None
+
+
 def _attempt(job: _Job, fresh: bool) -> None:
     """Bring the file further by one connection, and finish it if that is the last."""
     note, held = (None, 0) if fresh else _held(job)
     if note is None or note.total != held:
         answer = _ask(job, note, held)
         with closing(answer.response):
-            note = _receive(job, answer, note, held)
+            note, held = _receive(job, answer, note, held)
     _finish(job, note, glued=held > 0)
 
 
@@ -263,27 +275,24 @@ def _read_note(job: _Job) -> _Note | None:
 def _write_note(job: _Job, note: _Note) -> None:
     draft = job.note.with_name(job.note.name + ".new")
     draft.write_text(json.dumps(asdict(note)), encoding="utf-8")
-    os.replace(draft, job.note)
+    draft.replace(job.note)
 
 
 def _ask(job: _Job, note: _Note | None, held: int) -> _Answer:
     """Request the file, past a confirmation form if there is one."""
     ranged = {} if note is None else _range_headers(note, held)
     # A form is not to be asked for from the middle: the range is for what comes after it.
-    response = _request(job, job.url, {} if note is not None and note.form else ranged)
-    head, page = _look(response)
-    if page is None:
-        return _Answer(response, head, form=False)
-    form = page.confirmation
+    answer = _look(_request(job, job.url, {} if note is not None and note.form else ranged))
+    if isinstance(answer, _Answer):
+        return answer
+    form = answer.confirmation
     if form is None:
-        raise _page_error(job, page)
-    address, data = _submission(form, response.url)
-    _require_http(address)
-    response = _request(job, address, ranged, data)
-    head, page = _look(response)
-    if page is not None:
-        raise _page_error(job, page)
-    return _Answer(response, head, form=True)
+        raise _page_error(job, answer)
+    address, data = _submission(form, answer.url)
+    answer = _look(_request(job, address, ranged, data))
+    if isinstance(answer, _Answer):
+        return replace(answer, form=True)
+    raise _page_error(job, answer)
 
 
 def _range_headers(note: _Note, held: int) -> dict[str, str]:
@@ -292,9 +301,7 @@ def _range_headers(note: _Note, held: int) -> dict[str, str]:
     return {"Range": f"bytes={held}-"} | ({"If-Range": validator} if validator else {})
 
 
-def _request(
-    job: _Job, url: str, headers: dict[str, str], data: bytes | None = None
-) -> http.client.HTTPResponse | urllib.error.HTTPError:
+def _request(job: _Job, url: str, headers: dict[str, str], data: bytes | None = None) -> _Response:
     """Send a request; return the answer if it is the file, a part of it, or a 416."""
     always = {"User-Agent": f"lightdxml/{__version__}", "Accept-Encoding": "identity"}
     try:
@@ -310,32 +317,32 @@ def _request(
     except (http.client.InvalidURL, ValueError) as error:
         raise DownloadError(f"{url} is no address that can be asked for: {error}") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(f"the connection broke before an answer came ({_reason(error)})") from error
+        raise _BrokenError(f"the connection broke before an answer came ({_reason(error)})") from error
 
 
 def _status_error(job: _Job, error: urllib.error.HTTPError) -> Exception:
     what = f"the server answered {error.code} {error.reason}"
     if error.code >= 500 or error.code == 408:
-        return _Broken(what)
+        return _BrokenError(what)
     try:
-        title = _Page(error.read(_PAGE_LIMIT)).title
+        title = _Page(error.url, error.read(_PAGE_LIMIT)).title
     except (OSError, http.client.HTTPException):
         title = ""
     said = f" with a page titled {excerpt(title)}" if title else ""
-    return DownloadError(f"{job.url}: {what}{said}, which another attempt will not change{_by_hand(job)}")
+    advice = "wait before you repeat it" if error.code == 429 else "another attempt will not change that"
+    return DownloadError(f"{job.url}: {what}{said}, and {advice}{_by_hand(job)}")
 
 
 def _connection_error(job: _Job, url: str, reason: object) -> Exception:
     if isinstance(reason, ssl.SSLCertVerificationError):
-        return DownloadError(
-            f"{url}: the server's certificate is not valid ({_reason(reason)}){_by_hand(job)}"
-        )
+        return DownloadError(f"{url}: the certificate is not valid ({_reason(reason)}){_by_hand(job)}")
     refused = isinstance(reason, OSError) and reason.errno in _UNREACHABLE
     tunnel = str(reason).startswith("Tunnel connection failed")
     if refused or tunnel or isinstance(reason, socket.gaierror | TimeoutError):
-        return _Broken(f"cannot reach {urlsplit(url).netloc} ({_reason(reason)})", unreachable=True)
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        return _BrokenError(f"cannot reach {host} ({_reason(reason)})", unreachable=True)
     if isinstance(reason, OSError):
-        return _Broken(f"the connection broke before an answer came ({_reason(reason)})")
+        return _BrokenError(f"the connection broke before an answer came ({_reason(reason)})")
     return DownloadError(f"{url} cannot be asked for: {reason}")
 
 
@@ -344,18 +351,25 @@ def _reason(error: object) -> str:
     return text or type(error).__name__
 
 
-def _look(response: http.client.HTTPResponse | urllib.error.HTTPError) -> tuple[bytes, _Page | None]:
-    """Read the beginning of a whole file; if it is a web page, read that and close the response."""
-    if response.status != 200:
-        return b"", None
-    chunks = _chunks(response, None)
-    head = _read_up_to(chunks, _HEAD)
-    encoded = _encoding(response.headers) == "gzip"
-    if not _is_page(response.headers, _gunzipped(head) if encoded else head):
-        return head, None
-    with closing(response):
-        body = head + _read_up_to(chunks, _PAGE_LIMIT)
-    return head, _Page(_gunzipped(body) if encoded else body)
+def _look(response: _Response) -> _Answer | _Page:
+    """See whether an answer is the file; if it is a web page, read that and close the response."""
+    if response.status not in (200, 206):
+        return _Answer(response, None, iter(()))
+    length = cast(http.client.HTTPResponse, response).length
+    body = _chunks(response, length)
+    if response.status == 206:
+        return _Answer(response, length, body)
+    try:
+        head = _read_up_to(body, _HEAD)
+        encoded = _encoding(response.headers) == "gzip"
+        if not _is_page(response.headers, _gunzipped(head) if encoded else head):
+            return _Answer(response, length, chain([head], body))
+        whole = head + _read_up_to(body, _PAGE_LIMIT)
+    except BaseException:
+        response.close()
+        raise
+    response.close()
+    return _Page(response.url, _gunzipped(whole) if encoded else whole)
 
 
 def _read_up_to(chunks: Iterator[bytes], size: int) -> bytes:
@@ -379,16 +393,14 @@ def _is_page(headers: Message, head: bytes) -> bool:
     return html or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
 
 
-def _chunks(
-    response: http.client.HTTPResponse | urllib.error.HTTPError, limit: int | None
-) -> Iterator[bytes]:
+def _chunks(response: _Response, limit: int | None) -> Iterator[bytes]:
     """Yield what arrives as it arrives, up to a limit, so that a break loses nothing that came before it."""
     read = cast(http.client.HTTPResponse, response).read1
     while limit is None or limit > 0:
         try:
             chunk = read(_CHUNK if limit is None else min(_CHUNK, limit))
         except (OSError, http.client.HTTPException) as error:
-            raise _Broken(f"the connection broke ({_reason(error)})") from error
+            raise _BrokenError(f"the connection broke ({_reason(error)})") from error
         if not chunk:
             return
         limit = None if limit is None else limit - len(chunk)
@@ -406,13 +418,15 @@ class _Form:
 class _Page(HTMLParser):
     """A web page's title, and the form by which Google Drive has large files confirmed."""
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, url: str, body: bytes) -> None:
         super().__init__()
+        self.url = url
         self._titles: list[str] = []
         self._in_title = False
         self._forms: list[_Form] = []
-        self.feed(body.decode("utf-8", errors="replace"))
-        self.close()
+        with suppress(AssertionError):  # what the parser raises for malformed declarations
+            self.feed(body.decode("utf-8", errors="replace"))
+            self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -443,7 +457,11 @@ class _Page(HTMLParser):
 
 def _submission(form: _Form, base: str) -> tuple[str, bytes | None]:
     """Return the address that a form leads to, and the body to post there (None to get)."""
-    address = urljoin(base, form.action)
+    try:
+        address = urljoin(base, form.action)
+    except ValueError:  # half an IPv6 address, which is refused below
+        address = form.action
+    _require_http(address)
     if form.method == "post":
         return address, urlencode(form.inputs).encode()
     parts = urlsplit(address)
@@ -457,34 +475,31 @@ def _page_error(job: _Job, page: _Page) -> DownloadError:
     return DownloadError(f"{job.url} gave a web page {titled} instead of the file{quota}{_by_hand(job)}")
 
 
-def _receive(job: _Job, answer: _Answer, note: _Note | None, held: int) -> _Note:
-    """Write what the answer brings to the partial file; return what is known of the whole."""
+def _receive(job: _Job, answer: _Answer, note: _Note | None, held: int) -> tuple[_Note, int]:
+    """Write what an answer brings; return what is known of the whole, and from where it was continued."""
     headers, status = answer.response.headers, answer.response.status
     if status == 416:
         if note is not None and note.total is None and _unsatisfied(headers) == held:
-            return note
-        raise _Broken("the server has no bytes where the partial file ends", restart=True)
+            return note, held
+        raise _BrokenError("the server has no bytes where the partial file ends", restart=True)
+    stop: int | None
     if status == 206:
         start, end, total = _content_range(headers)
         seen = _seen(job, answer, total)
         if start != held or (note is not None and not note.agrees(seen)):
-            raise _Broken("the server answered with a part that does not fit what is held", restart=True)
-        whole, limit, mode = note or seen, end + 1 - start, "ab" if held else "wb"
+            raise _BrokenError("the server answered with a part that does not fit what is held", restart=True)
+        whole = seen if note is None else replace(note, total=note.total if total is None else total)
+        stop = end + 1
     elif status == 200:
-        length = cast(http.client.HTTPResponse, answer.response).length
-        total = None if length is None else length + len(answer.head)
-        whole, held, limit, mode = _seen(job, answer, total), 0, length, "wb"
+        whole, stop, held = _seen(job, answer, answer.length), answer.length, 0
     else:
         raise DownloadError(f"{job.url}: the server answered {status}, which is no file{_by_hand(job)}")
     _require_expected(job, whole)
-    if mode == "wb":
-        # Emptied first: at no time may a new note stand beside old bytes.
-        job.part.write_bytes(b"")
-        _write_note(job, whole)
-    done = _store(job, chain([answer.head], _chunks(answer.response, limit)), held, whole.total)
-    if whole.total is not None and done < whole.total:
-        raise _Broken(f"the connection ended at {done} of {whole.total} bytes")
-    return whole
+    done = _store(job, whole, answer.body, held, stop)
+    end_of_file = stop if whole.total is None else whole.total
+    if end_of_file is not None and done < end_of_file:
+        raise _BrokenError(f"the connection ended at {done} of {end_of_file} bytes")
+    return whole, held
 
 
 def _seen(job: _Job, answer: _Answer, total: int | None) -> _Note:
@@ -498,13 +513,14 @@ def _encoding(headers: Message) -> str | None:
 
 
 def _content_range(headers: Message) -> tuple[int, int, int | None]:
-    match = re.fullmatch(
-        r"bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", (headers["Content-Range"] or "").strip()
-    )
+    given = (headers["Content-Range"] or "").strip()
+    match = re.fullmatch(r"bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", given)
     if match is None:
-        raise _Broken("the server answered with a part but does not say which", restart=True)
-    start, end, total = match.groups()
-    return int(start), int(end), None if total == "*" else int(total)
+        raise _BrokenError("the server answered with a part but does not say which", restart=True)
+    start, end, total = int(match[1]), int(match[2]), None if match[3] == "*" else int(match[3])
+    if not start <= end < (end + 1 if total is None else total):
+        raise _BrokenError(f"the server answered with an impossible part, {given}", restart=True)
+    return start, end, total
 
 
 def _unsatisfied(headers: Message) -> int | None:
@@ -514,48 +530,49 @@ def _unsatisfied(headers: Message) -> int | None:
 
 def _require_expected(job: _Job, note: _Note) -> None:
     if note.encoding not in (None, "gzip"):
-        raise DownloadError(
-            f"{job.url}: the server encodes the file as {note.encoding}, which is not understood"
-        )
+        raise DownloadError(f"{job.url}: the server encodes it as {note.encoding}, which is not supported")
     if job.expected is not None and note.encoding is None and note.total not in (None, job.expected):
-        raise DownloadError(
-            f"{job.url}: the server offers {note.total} bytes where {job.expected} are expected"
-        )
+        raise DownloadError(f"{job.url}: the server offers {note.total} bytes instead of {job.expected}")
 
 
-def _store(job: _Job, chunks: Iterator[bytes], done: int, total: int | None) -> int:
+def _store(job: _Job, note: _Note, chunks: Iterator[bytes], done: int, stop: int | None) -> int:
+    """Append to the partial file (from nothing: begin it) up to a size; return the size reached."""
     try:
+        if done == 0:
+            job.part.write_bytes(b"")  # emptied first: at no time may a new note stand beside old bytes
+            _write_note(job, note)
         with job.part.open("ab") as file:
             for chunk in chunks:
-                file.write(chunk)
-                done += len(chunk)
+                done += file.write(chunk if stop is None else chunk[: stop - done])
                 if job.progress is not None:
-                    job.progress(done, total)
+                    job.progress(done, note.total)
+                if done == stop:
+                    break
     except OSError as error:
-        raise DownloadError(
-            f"{job.part} cannot be written ({_reason(error)}); what has arrived is kept, and repeating the command"
-            " resumes"
-        ) from error
+        kept = "what has arrived is kept, and repeating the command resumes"
+        raise DownloadError(f"{job.part} cannot be written ({_reason(error)}); {kept}") from error
     return done
 
 
 def _finish(job: _Job, note: _Note, glued: bool) -> None:
     """Check what has arrived and give it its name."""
     ready, fault = _decoded(job, note)
-    fault = fault or _fault(ready, job)
+    # Pieces that no tag or date proves to be of one file are proved by their checksums.
+    thorough = glued and note.etag is None and note.modified is None
+    fault = fault or _fault(ready, job, thorough)
     if fault is None:
-        os.replace(ready, job.target)
+        ready.replace(job.target)
         job.part.unlink(missing_ok=True)
         job.note.unlink(missing_ok=True)
         return
     if ready != job.part:
         ready.unlink(missing_ok=True)
     if glued or note.total is None:
-        raise _Broken(fault, restart=glued)
+        raise _BrokenError(fault, restart=glued)
     job.note.unlink(missing_ok=True)  # without it the next call begins anew
     raise DownloadError(
-        f"{job.url}: {fault}; what has arrived is kept in {job.part} until the command is repeated, which begins"
-        f" anew{_by_hand(job)}"
+        f"{job.url}: {fault}; what has arrived is kept in {job.part} until the command is repeated, which"
+        f" begins anew{_by_hand(job)}"
     )
 
 
@@ -564,20 +581,19 @@ def _decoded(job: _Job, note: _Note) -> tuple[Path, str | None]:
     if note.encoding != "gzip" or not _head(job.part).startswith(_GZIP):
         return job.part, None
     # Many servers declare a .tar.gz as a tar that they have encoded: there the archive is what was asked for.
-    if job.target.name.lower().endswith((".gz", ".tgz")) and not _gunzipped(_head(job.part)).startswith(
-        _GZIP
-    ):
+    named = job.target.name.lower().endswith((".gz", ".tgz"))
+    if named and not _gunzipped(_head(job.part)).startswith(_GZIP):
         return job.part, None
     plain = job.target.with_name(job.target.name + ".decoded")
     try:
-        with _broken_archives(job.part), gzip.open(job.part) as source, plain.open("wb") as sink:
+        with _broken_archives(job.part), _decompressed(job.part, "gzip") as source, plain.open("wb") as sink:
             _copy(source, sink, _Budget(job.part))
     except DataError as error:
         return plain, f"its encoding is broken ({error})"
     return plain, None
 
 
-def _fault(path: Path, job: _Job) -> str | None:
+def _fault(path: Path, job: _Job, thorough: bool) -> str | None:
     """Say what is wrong with a file that should be whole."""
     size = _size(path)
     if job.expected is not None and size != job.expected:
@@ -590,14 +606,22 @@ def _fault(path: Path, job: _Job) -> str | None:
         return f"what arrived is no archive but begins with {excerpt(_head(path), 20)}" if named else None
     try:
         with _broken_archives(path):
-            if kind == "zip":
-                zipfile.ZipFile(path).close()
-            else:
-                for _ in _stream_members(path, kind):
-                    pass
+            _check_archive(path, kind, thorough)
     except DataError as error:
         return f"the archive that arrived is broken ({error.found})"
     return None
+
+
+def _check_archive(path: Path, kind: str, thorough: bool) -> None:
+    if kind != "zip":
+        for _ in _stream_members(path, kind):
+            pass
+        return
+    with zipfile.ZipFile(
+        path
+    ) as archive:  # its directory stands at the end: it opens only if it is all there
+        if thorough and (name := archive.testzip()) is not None:
+            raise zipfile.BadZipFile(f"{excerpt(name)} does not have its checksum")
 
 
 def _head(path: Path) -> bytes:
@@ -615,7 +639,7 @@ def _kind(head: bytes) -> str | None:
 
 def _is_tar(head: bytes) -> bool:
     try:
-        tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape")
+        tarfile.TarInfo.frombuf(head[: tarfile.BLOCKSIZE], "utf-8", "surrogateescape")
     except tarfile.TarError:
         return False
     return True
@@ -631,11 +655,8 @@ class _Budget:
 
     def require(self, size: int) -> None:
         if size > self.left:
-            raise DataError(
-                self.archive,
-                f"more than {self.limit} bytes when unpacked",
-                "an archive that does not fill the disk",
-            )
+            found = f"more than {self.limit} bytes when unpacked"
+            raise DataError(self.archive, found, "an archive that does not fill the disk")
 
     def take(self, size: int) -> None:
         self.require(size)
@@ -710,7 +731,7 @@ def unpack(archive: Path, folder: Path) -> Path:
             _extract(archive, staging)
         if folder.exists():
             folder.rmdir()
-        os.replace(staging, folder)
+        staging.replace(folder)
     except BaseException:
         _remove_tree(staging)
         raise
@@ -738,11 +759,16 @@ def _broken_archives(archive: Path) -> Iterator[None]:
         raise DataError(archive, f"a broken archive ({error})", whole) from error
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError) as error:
         raise DataError(archive, f"a broken archive ({error})", whole) from error
-    except (
-        RuntimeError,
-        ValueError,
-    ) as error:  # encrypted, compressed in an unknown way, nonsense in a header
+    except (RuntimeError, ValueError) as error:  # encrypted, an unknown compression, nonsense in a header
         raise DataError(archive, f"an archive that cannot be read ({error})", whole) from error
+
+
+@dataclass(frozen=True)
+class _Member:
+    name: str
+    size: int  # as declared
+    content: IO[bytes] | None  # None for a folder
+    plain: bool = True  # neither a link nor a device
 
 
 def _extract(archive: Path, folder: Path) -> None:
@@ -751,38 +777,41 @@ def _extract(archive: Path, folder: Path) -> None:
         found = f"a file that begins with {excerpt(_head(archive), 20)}"
         raise DataError(archive, found, "a zip, tar, gz, bz2 or xz archive")
     budget = _Budget(archive)
-    for name, size, stream in _zip_members(archive) if kind == "zip" else _stream_members(archive, kind):
-        path = _inside(archive, folder, name)
-        budget.require(size)
-        try:
-            if stream is None:
-                path.mkdir(parents=True, exist_ok=True)
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("xb") as sink:
-                _copy(stream, sink, budget)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-            raise DataError(archive, f"two members named {excerpt(name)}", "every name once") from error
+    with closing(_zip_members(archive) if kind == "zip" else _stream_members(archive, kind)) as members:
+        for member in members:
+            if not member.plain:
+                found = f"a link or a device, {excerpt(member.name)}"
+                raise DataError(archive, found, "an archive of files and folders only")
+            budget.require(member.size)
+            _write_member(archive, folder, member, budget)
 
 
-_Member = tuple[str, int, "IO[bytes] | None"]  # name, declared size, content (None for a folder)
+def _write_member(archive: Path, folder: Path, member: _Member, budget: _Budget) -> None:
+    path = _inside(archive, folder, member.name)
+    try:
+        if member.content is None:
+            path.mkdir(parents=True, exist_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as sink:
+            _copy(member.content, sink, budget)
+    except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+        raise DataError(archive, f"two members named {excerpt(member.name)}", "every name once") from error
 
 
-def _zip_members(archive: Path) -> Iterator[_Member]:
+def _zip_members(archive: Path) -> Generator[_Member]:
     with zipfile.ZipFile(archive) as file:
         _Budget(archive).require(sum(info.file_size for info in file.infolist()))
         for info in file.infolist():
-            kind = stat.S_IFMT(info.external_attr >> 16)
-            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _unwanted(archive, info.filename)
+            plain = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
             if info.is_dir():
-                yield info.filename, 0, None
+                yield _Member(info.filename, 0, None, plain)
                 continue
             with file.open(info) as stream:
-                yield info.filename, info.file_size, stream
+                yield _Member(info.filename, info.file_size, stream, plain)
 
 
-def _stream_members(archive: Path, kind: str) -> Iterator[_Member]:
+def _stream_members(archive: Path, kind: str) -> Generator[_Member]:
     """Yield the members of a tar, or the one file of which the archive is the compressed form."""
     with _decompressed(archive, kind) as stream:
         reader = _Reader(stream, archive)
@@ -790,7 +819,7 @@ def _stream_members(archive: Path, kind: str) -> Iterator[_Member]:
             yield from _tar_members(archive, reader)
         else:
             # What takes the member drains it; the check of a download does not.
-            yield _stem(archive.name), 0, cast("IO[bytes]", reader)
+            yield _Member(_stem(archive.name), 0, cast("IO[bytes]", reader))
             _drain(reader)
 
 
@@ -802,9 +831,8 @@ def _decompressed(archive: Path, kind: str) -> IO[bytes]:
 def _tar_members(archive: Path, reader: _Reader) -> Iterator[_Member]:
     with tarfile.open(fileobj=cast("IO[bytes]", reader), mode="r|") as file:
         for info in file:
-            if not (info.isfile() or info.isdir()):
-                raise _unwanted(archive, info.name)
-            yield info.name, info.size, file.extractfile(info) if info.isfile() else None
+            content = file.extractfile(info) if info.isfile() else None
+            yield _Member(info.name, info.size, content, plain=info.isfile() or info.isdir())
         end = file.offset
     _drain(reader)
     # tarfile takes a header that it cannot read for the end: the end is where only zeros follow.
@@ -815,10 +843,6 @@ def _tar_members(archive: Path, reader: _Reader) -> Iterator[_Member]:
 def _drain(reader: _Reader) -> None:
     while reader.read(_CHUNK):
         pass
-
-
-def _unwanted(archive: Path, name: str) -> DataError:
-    return DataError(archive, f"a link or a device, {excerpt(name)}", "an archive of files and folders only")
 
 
 def _inside(archive: Path, folder: Path, name: str) -> Path:
@@ -898,25 +922,17 @@ def get(
         return home
     source = entry.url(raw) if url is None else url
     archive = root / (home.name + _suffix(source))
-    fetched = force or not archive.exists()
+    fetched = force or url is not None or not archive.exists()
     if fetched:
         fetch(source, archive, progress=progress, page=entry.page)
     fresh = home.with_name(home.name + ".fresh")
     _remove_tree(fresh)
     try:
-        unpack(archive, fresh)
-        content = _innermost(fresh)
+        content = _innermost(unpack(archive, fresh))
         if verify is not None:
-            _compare(entry, raw, fresh, verify(content))
-    except DataError as error:
-        kept = [
-            _set_aside(path, path.with_name(base))
-            for path, base in ((fresh, home.name), (archive, archive.name))
-        ]
-        names = " and ".join(str(path) for path in kept if path is not None)
-        raise DataError(
-            error.path, error.found, f"{error.expected} (kept as {names})", line=error.line
-        ) from error
+            _compare(entry, raw, content, verify(content))
+    except ValueError as error:
+        raise _suspect(error, archive, fresh, home) from error
     _put_in_place(content, home)
     _remove_tree(fresh)
     if fetched:  # an archive that somebody put there stays theirs
@@ -952,16 +968,28 @@ def _compare(entry: Entry, raw: bool, folder: Path, found: tuple[int, int, int, 
         raise DataError(folder, have, f"{want} in {entry.name}")
 
 
-def _set_aside(path: Path, base: Path) -> Path | None:
-    """Rename a file or folder to a free name ending in .suspect; return it, None if there is nothing."""
-    if not path.exists():
-        return None
-    number, aside = 1, base.with_name(f"{base.name}.suspect")
+def _suspect(error: ValueError, archive: Path, fresh: Path, home: Path) -> DataError:
+    """Put what is not the set aside, so that nothing is lost and nobody takes it for the set."""
+    moved = {archive: _set_aside(archive, archive.name)}
+    if fresh.exists():
+        moved[fresh] = _set_aside(fresh, home.name)
+    names = " and ".join(path.name for path in moved.values())
+    kept = f"what was fetched is kept as {names} in {home.parent}"
+    if not isinstance(error, DataError):
+        return DataError(moved.get(fresh, moved[archive]), str(error), f"{home.name}; {kept}")
+    path = error.path
+    for old, new in moved.items():
+        path = new / path.relative_to(old) if path.is_relative_to(old) else path
+    return DataError(path, error.found, f"{error.expected}; {kept}", line=error.line)
+
+
+def _set_aside(path: Path, name: str) -> Path:
+    """Rename a file or folder to a free name ending in .suspect, and return that."""
+    number, aside = 1, path.with_name(f"{name}.suspect")
     while aside.exists():
         number += 1
-        aside = base.with_name(f"{base.name}.{number}.suspect")
-    os.replace(path, aside)
-    return aside
+        aside = path.with_name(f"{name}.{number}.suspect")
+    return path.replace(aside)
 
 
 def _put_in_place(content: Path, home: Path) -> None:
@@ -969,6 +997,6 @@ def _put_in_place(content: Path, home: Path) -> None:
     old = home.with_name(home.name + ".old")
     _remove_tree(old)
     if home.exists():
-        os.replace(home, old)
-    os.replace(content, home)
+        home.replace(old)
+    content.replace(home)
     _remove_tree(old)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ def _label_names(path: Path, number: int, record: Mapping[str, Any]) -> list[str
     return [str(name) for name in names]
 
 
-def write(path: Path, split: Split, label_names: list[str]) -> None:
+def write(path: Path, split: Split, label_names: Sequence[str]) -> None:
     """Write a split's texts and labels, one object a line."""
     if split.texts is None:
         raise DataError(path, "documents without text", "text: write features as xc or npz")

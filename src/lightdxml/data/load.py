@@ -61,6 +61,7 @@ class _Loading:
     splits: dict[Part, Split] = field(default_factory=dict)
     files: dict[Part, Path] = field(default_factory=dict)
     formats: set[Format] = field(default_factory=set)
+    filters: dict[Part, Path] = field(default_factory=dict)
 
 
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
@@ -77,7 +78,7 @@ def _load_file(path: Path, options: ReadOptions) -> Dataset:
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
     folder = _descend(folder)
     files = _Files(folder)
-    loading = _Loading(folder, options)
+    loading = _Loading(folder, options, filters=files.filters)
     label_names = read_names(files.label_names, options.encoding) if files.label_names else None
     feature_names = read_names(files.feature_names, options.encoding) if files.feature_names else None
     loading.index = LabelIndex(label_names or ())
@@ -90,11 +91,6 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
     if "train" not in loading.splits:
         seen = ", ".join(f.name for f in sorted(folder.iterdir())[:8]) or "nothing"
         raise DataError(folder, seen, "a file whose name says train or trn, or a single data file")
-    for part, path in files.filters.items():
-        if part in loading.splits:
-            split = loading.splits[part]
-            n_labels = max(s.Y.shape[1] for s in loading.splits.values())
-            loading.splits[part] = replace(split, ignore=pairs.read_filter(path, len(split), n_labels))
     names = list(feature_names.values()) if isinstance(feature_names, dict) else feature_names
     return _finish(loading, folder.name, label_names, names)
 
@@ -213,7 +209,9 @@ def _finish(
     n_features = _width(loading, "features", len(feature_names or ()))
     for part, split in loading.splits.items():
         X = None if split.X is None else widen(split.X, n_features)
-        loading.splits[part] = replace(split, Y=widen(split.Y, n_labels), X=X)
+        filtered = loading.filters.get(part)
+        ignore = pairs.read_filter(filtered, len(split), n_labels) if filtered else None
+        loading.splits[part] = replace(split, Y=widen(split.Y, n_labels), X=X, ignore=ignore)
     if names is not None and len(names) != n_labels:
         raise DataError(loading.place, f"{len(names)} label names for {n_labels} labels", "one name a label")
     if feature_names is not None and len(feature_names) != n_features:

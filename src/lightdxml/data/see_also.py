@@ -11,15 +11,13 @@ import sys
 import textwrap
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
-import numpy as np
-from scipy.sparse import csr_matrix
-
-from .dataset import Dataset, Split, Texts
-from .errors import DataError
+from lightdxml.data.dataset import Dataset, Split, Texts
+from lightdxml.data.errors import DataError
+from lightdxml.data.labels import label_matrix
 
 ROOTS = ("numpy", "scipy", "sklearn")
 
@@ -31,7 +29,9 @@ _CLOSED = frozenset(
 )
 
 _FIELDS = frozenset(
-    "parameters, other parameters, returns, yields, receives, raises, warns, attributes, class attributes".split(", ")
+    "parameters, other parameters, returns, yields, receives, raises, warns, attributes, class attributes".split(
+        ", "
+    )
 )
 _NO_PROSE = frozenset("see also, examples, example, references, methods".split(", "))
 _ADMONITIONS = frozenset("note warning important tip hint caution attention rubric".split())
@@ -121,12 +121,9 @@ def split_by_hash(name: str, documents: Iterable[Document]) -> Dataset:
 
 
 def _split(documents: list[Document], column: dict[str, int]) -> Split:
-    rows = [sorted(column[label] for label in set(document.labels)) for document in documents]
-    indptr = np.cumsum([0, *map(len, rows)])
-    indices = np.array([j for row in rows for j in row], dtype=np.int32)
-    Y = csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(column)))
+    rows = [sorted(column[label] for label in document.labels) for document in documents]
     texts = Texts([document.text for document in documents], [document.title for document in documents])
-    return Split(Y=Y, texts=texts, ids=[document.id for document in documents])
+    return Split(Y=label_matrix(rows, len(column)), texts=texts, ids=[document.id for document in documents])
 
 
 # --- What there is: public names, and the objects behind them -------------------------------------------------
@@ -246,7 +243,7 @@ def _documents(survey: _Survey) -> Iterator[Document]:
     for name in survey.canonical.values():
         by_last_word[name.rpartition(".")[2]].add(name)
     for name, doc in survey.docstrings.items():
-        if not re.search("see also", doc, re.IGNORECASE):
+        if "see also" not in doc.lower():
             continue
         sections = split_sections(doc)
         found = (
@@ -264,7 +261,9 @@ def _documents(survey: _Survey) -> Iterator[Document]:
 def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
     """Keep one document of those that say the same, the one with the shortest path."""
     seen = set()
-    for document in sorted(documents, key=lambda document: (document.id.count("."), document.id)):
+    for document in sorted(
+        documents, key=lambda document: (document.id.count("."), len(document.id), document.id)
+    ):
         words = document.text.casefold()
         if words not in seen:
             seen.add(words)
@@ -291,6 +290,10 @@ def _resolve(
     return None
 
 
+_TITLE = re.compile(r"\s*[A-Za-z][A-Za-z ]*:?\s*")
+_UNDERLINE = re.compile(r"\s*(?:-{3,}|={3,})")
+
+
 def split_sections(doc: str) -> list[tuple[str, list[str]]]:
     """Split a docstring into its sections: (title in lower case, lines), the first with an empty title.
 
@@ -300,9 +303,14 @@ def split_sections(doc: str) -> list[tuple[str, list[str]]]:
     [('', ['Add.', '']), ('see also', ['sum : all'])]
     """
     sections: list[tuple[str, list[str]]] = [("", [])]
-    lines = inspect.cleandoc(doc).splitlines()
+    lines = [line.rstrip() for line in inspect.cleandoc(doc).splitlines()]
     for i, line in enumerate(lines):
-        if re.fullmatch(r"\s*(-{3,}|={3,})\s*", line) and i and re.fullmatch(r"\s*[A-Za-z][A-Za-z ]*:?\s*", lines[i - 1]):
+        if (
+            i
+            and line.endswith(("---", "==="))
+            and _UNDERLINE.fullmatch(line)
+            and _TITLE.fullmatch(lines[i - 1])
+        ):
             sections[-1][1].pop()
             sections.append((lines[i - 1].strip(" :").lower(), []))
         else:
@@ -349,6 +357,9 @@ def prose(sections: Iterable[tuple[str, list[str]]]) -> str:
     return " ".join(filter(None, pieces))
 
 
+_DIRECTIVE = re.compile(r"\.\.(?: (?:(?P<name>[\w-]+) ?::)?|$)(?P<rest>.*)")
+
+
 def _without_blocks(lines: Iterable[str]) -> Iterator[str]:
     """Leave out directives, literal blocks and doctests, each with all that is indented below it."""
     block = -1  # the indentation of what opened the block that is being left out
@@ -360,7 +371,7 @@ def _without_blocks(lines: Iterable[str]) -> Iterator[str]:
         if in_doctest or (bare and indent > block >= 0) or (not bare and block >= 0):
             continue
         block = -1
-        directive = re.match(r"\.\.(?: (?:(?P<name>[\w-]+) ?::)?|$)(?P<rest>.*)", bare)
+        directive = _DIRECTIVE.match(bare)
         if directive and directive["name"] in _ADMONITIONS:
             yield directive["rest"]
         elif directive:
@@ -372,28 +383,68 @@ def _without_blocks(lines: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-_SIGNATURE = re.compile(r"[\w.]+\((?:[^\n]+\n?)*\)(?:\s*->[^\n]*)?\s*")
+_SIGNATURE = re.compile(r"\s*[\w.]+\(.*\)(?:\s*->.*)?\s*", re.DOTALL)
 _RULE = re.compile(r"^[ \t]*(?:[-=~^+|*#]{3,}[-=~^+|*# \t]*|\|.*\|[ \t]*)$", re.MULTILINE)
-_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+_BACKENDS = re.compile(r"\*\*Array API Standard Support\*\*.*", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n")
+_BOILERPLATE = re.compile(  # of text in lower case, which is quicker than ignoring case
+    r"see\s+also|user\s+guide|sphx_glr|see\s\0|new\s+code\s+should\s+use|deprecat|will\s+be\s+removed\s+in"
+    r"|added\s+in\s+version"
+)
+_GREEK = re.compile(
+    r"\\(alpha|beta|gamma|delta|(?:var)?epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi"
+    r"|omega)(?![a-z])",
+    re.IGNORECASE,
+)
+
+
+def _formula(match: re.Match[str]) -> str:
+    """Keep a formula that reads as plain text, such as x > 0 or alpha, and no other."""
+    formula = _GREEK.sub(r"\1", match[1])
+    return formula if re.fullmatch(r"[\w\s<>=+*/(),.'-]*", formula) else ""
+
+
+def _target(match: re.Match[str]) -> str:
+    return match[1] if match[1].startswith("sphx_glr") else re.sub("[-_]", " ", match[1])
+
+
+_MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), replacement)
     for pattern, replacement in (
-        (r"\*\*Array API Standard Support\*\*[\s\S]*", ""),
-        (r":(?:math|doi|DOI|arxiv|arXiv|math:numref):`[^`]*`", ""),
-        (r"`([^`<]+?)\s*<[^`>]*>`_{0,2}", r"\1"),  # `shown <target>`, with a role before it or _ after it
+        (r"\\?\[(?:\d+|[A-Za-z][\w.+-]*)\]_", "\0"),  # a citation: what only points to it goes with it
+        (r"\([^()]*\0[^()]*\)", ""),
+        (r":math:`([^`]*)`", _formula),
+        (r"\$([^$\n]+)\$", _formula),
+        (r":(?:doi|DOI|arxiv|arXiv|math:numref):`[^`]*`", ""),
+        (r":(?:ref|doc|std:doc):`([^`<]*)`", _target),
         (r":[a-zA-Z][\w:+.-]*:(?=`)", ""),
-        (r"\\?\[(?:\d+|[A-Za-z][\w.+-]*)\]_", ""),
-        (r"`+_{0,2}", ""),
-        (r"(?<![\w*])(\*{1,2})(?=[^\s*])([^*\n]*[^\s*])\1(?![\w*])", r"\2"),
+        (r"`([^`<]+?)\s*<[^`>]*>`", r"\1`"),  # `what is shown <where it leads>`
+        (r"`~|`+(?:__?(?!\w))?", ""),
+        (r"(?<![\w*])(\*\*|\*)(?=[^\s*])([^*]*[^\s*])\1(?![\w*])", r"\2"),
         (r"(?:https?|ftp)://\S+", ""),
+        (r"\\\s|\\[A-Za-z]+", ""),
+        (r"\\(?=\W)", ""),
         (r"^\s*(?:[-*•]|:[A-Z][\w ]*:)\s+", " "),
-        (r"(?<![\w.)/])~(?=[A-Za-z])", ""),
+        (r"\((?:[a-z] ?)+\|[a-z |]*\)", ""),  # how a border is filled, drawn in letters
     )
+)
+_TIDY: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r" [(\[] ?[)\]]"), ""),
+    (re.compile(r" +(?=[,;:.)](?: |$))"), ""),
+    (re.compile(r",(?: ?,)+"), ","),
+    (re.compile(r" -{2,} "), " - "),
 )
 
 
 def _plain_sentences(text: str) -> str:
-    paragraphs = (part for part in re.split(r"\n\s*\n", text) if not _SIGNATURE.fullmatch(part.strip()))
-    text = _RULE.sub("", "\n\n".join(paragraphs))
+    """Turn marked-up paragraphs into one line, without the sentences that say nothing about the object."""
+    text = _RULE.sub("", _BACKENDS.sub("", text))
+    text = "\n\n".join(part for part in re.split(r"\n\s*\n", text) if not _SIGNATURE.fullmatch(part))
     for pattern, replacement in _MARKUP:
         text = pattern.sub(replacement, text)
-    return " ".join(text.split())
+    if _BOILERPLATE.search(text.lower()):
+        text = " ".join(part for part in _SENTENCE_END.split(text) if not _BOILERPLATE.search(part.lower()))
+    text = " ".join(text.replace("\0", " ").split())
+    for tidy, replacement in _TIDY:
+        text = tidy.sub(replacement, text)
+    return text

@@ -164,23 +164,23 @@ def _read_block(
 
 def _line_ranges(block: NDArray[np.uint8], start: int, n: int) -> Iterator[tuple[int, int]]:
     """Cut a block into about n ranges of whole lines."""
-    view = block.data.cast("B")
-    for _, wanted in parallel.ranges(len(block) - start, n):
-        stop = start_of_next_line(view, max(start, wanted))
+    offset = start
+    for _, wanted in parallel.ranges(len(block) - offset, n):
+        stop = _end_of_line(block, max(start, offset + wanted))
         if stop > start:
             yield start, stop
         start = stop
 
 
-def start_of_next_line(view: memoryview, position: int) -> int:
-    """Return the first byte after the line that holds the byte before `position`."""
+def _end_of_line(block: NDArray[np.uint8], position: int) -> int:
+    """Return where the line ends that holds the byte before `position`."""
     step = 1 << 12
-    while position < len(view):
-        found = bytes(view[position - 1 : position - 1 + step]).find(b"\n")
+    while position < len(block):
+        found = block[position - 1 : position - 1 + step].tobytes().find(b"\n")
         if found >= 0:
             return position + found
         position += step
-    return len(view)
+    return len(block)
 
 
 @dataclass

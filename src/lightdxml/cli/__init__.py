@@ -1,0 +1,57 @@
+"""The command line: `lightdxml COMMAND`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from lightdxml import __version__
+from lightdxml.cli import data_convert, data_get, data_info, data_list, data_split
+from lightdxml.cli.output import fail
+
+app = typer.Typer(
+    help="Extreme multi-label classification: from documents to the few right ones of very many labels.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data = typer.Typer(
+    help="List, describe, fetch, convert and split data sets.", no_args_is_help=True, rich_markup_mode="markdown"
+)
+app.add_typer(data, name="data")
+data.command("list")(data_list.run)
+data.command("info")(data_info.run)
+data.command("get")(data_get.run)
+data.command("convert")(data_convert.run)
+data.command("split")(data_split.run)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lightdxml {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line; what goes wrong is one sentence and a non-zero exit code."""
+    try:
+        app()
+    except BrokenPipeError:
+        # Whoever reads the output has seen enough, as in `| head`; keep the interpreter's last flush quiet as well.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (ValueError, OSError) as error:
+        fail(str(error))

@@ -1,0 +1,76 @@
+"""What a data set is like: sizes, labels a document, documents a label, head and tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.data.dataset import Dataset
+
+_TAIL = 5
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The figures by which the field describes a data set.
+
+    Attributes
+    ----------
+    n_train, n_dev, n_test
+        Documents; 0 where there is no such part.
+    n_features
+        None for text.
+    n_labels
+        Labels, those without documents included.
+    labels_per_point, points_per_label
+        Means over the documents of all parts, as the Extreme Classification repository counts.
+    tail_share
+        The share of labels with fewer than 5 training documents.
+    unseen_labels
+        Labels without a training document.
+    frequencies
+        Training documents of each label, most frequent first.
+    """
+
+    name: str
+    n_train: int
+    n_dev: int
+    n_test: int
+    n_features: int | None
+    n_labels: int
+    labels_per_point: float
+    points_per_label: float
+    tail_share: float
+    unseen_labels: int
+    frequencies: NDArray[np.int64]
+
+
+def describe(data: Dataset) -> Statistics:
+    """Count what is in a data set.
+
+    Examples
+    --------
+    >>> from lightdxml.data import Dataset, Split
+    >>> from scipy.sparse import csr_matrix
+    >>> figures = describe(Dataset("tiny", Split(Y=csr_matrix([[1, 1, 0], [0, 1, 0]]))))
+    >>> figures.labels_per_point, figures.points_per_label, figures.unseen_labels
+    (1.5, 1.0, 1)
+    """
+    sizes = {part: len(split) for part, split in data.splits.items()}
+    assigned = sum(split.Y.nnz for split in data.splits.values())
+    frequencies = np.sort(np.bincount(data.train.Y.indices, minlength=data.n_labels))[::-1]
+    return Statistics(
+        name=data.name,
+        n_train=sizes["train"],
+        n_dev=sizes.get("dev", 0),
+        n_test=sizes.get("test", 0),
+        n_features=data.n_features,
+        n_labels=data.n_labels,
+        labels_per_point=assigned / max(1, sum(sizes.values())),
+        points_per_label=assigned / max(1, data.n_labels),
+        tail_share=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
+        unseen_labels=int(np.count_nonzero(frequencies == 0)),
+        frequencies=frequencies,
+    )

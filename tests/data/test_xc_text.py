@@ -1,0 +1,305 @@
+"""XC text: every file is read exactly, or refused in one sentence."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from lightdxml.data import DataError, files, xc_text
+from tests.data import reference
+
+
+def write(folder: Path, content: str | bytes, name: str = "train.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def rows_of(lines: xc_text.Lines) -> list[reference.Row]:
+    X, Y = lines.features, lines.labels
+    return [
+        (
+            Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist(),
+            dict(
+                zip(
+                    X.indices[X.indptr[i] : X.indptr[i + 1]].tolist(),
+                    X.data[X.indptr[i] : X.indptr[i + 1]],
+                    strict=True,
+                )
+            ),
+        )
+        for i in range(X.shape[0])
+    ]
+
+
+def test_reads_labels_features_and_sizes(tmp_path: Path) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, "2 4 3\n0,2 1:0.5 3:-2e1\n1 0:1\n"))
+    assert lines.features.toarray().tolist() == [[0, 0.5, 0, -20], [1, 0, 0, 0]]
+    assert lines.labels.toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert lines.features.dtype == lines.labels.dtype == np.float32
+    assert isinstance(lines.features, csr_matrix)
+
+
+def test_keeps_documents_without_labels_or_features_or_both(tmp_path: Path) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, "5 3 2\n 0:1\n0:1 2:1\n1\n\n0,1 \n"))
+    assert lines.features.toarray().tolist() == [[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert lines.labels.toarray().tolist() == [[0, 0], [0, 0], [0, 1], [0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"1 3 2\r\n0,1 0:1 2:0.5\r\n",
+        b"\xef\xbb\xbf1 3 2\n0,1 0:1 2:0.5\n",
+        b"1 3 2\n0,1 0:1 2:0.5   \t \n\n  \n",
+        b"1 3 2  \n0,1\t0:1 \t 2:0.5",
+        b"1 3 2\n1,0 2:0.5 0:1\n",
+        b"1 3 2\n0,1,1,0 0:1.0000000000000000000000000 2:5E-1\n",
+        b"1 3 2\n0,1 0:+1. 2:.5\n",
+        b"1 3 2\n00,1 000:1 2:0.5\n",
+    ],
+    ids=["crlf", "bom", "blanks", "no-last-newline", "unsorted", "repeated-labels", "sign-and-dots", "zeros"],
+)
+def test_harmless_variants_read_the_same(tmp_path: Path, content: bytes) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, content))
+    assert lines.features.toarray().tolist() == [[1, 0, 0.5]]
+    assert lines.labels.toarray().tolist() == [[1, 1]]
+    assert lines.features.has_sorted_indices
+
+
+def test_headerless_svmlight_takes_ids_as_they_stand(tmp_path: Path) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, "# made by hand\n1,3 2:0.5 # a remark\n0 0:1\n"))
+    assert lines.features.toarray().tolist() == [[0, 0, 0], [0, 0, 0.5], [1, 0, 0]]
+    assert lines.labels.toarray().tolist() == [[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 0, 0]]
+
+
+def test_reads_a_matrix_with_two_counts(tmp_path: Path) -> None:
+    matrix = xc_text.read_matrix(write(tmp_path, "3 4\n0:1 3:2\n\n1:0.25\n"))
+    assert matrix.toarray().tolist() == [[1, 0, 0, 2], [0, 0, 0, 0], [0, 0.25, 0, 0]]
+
+
+FAULTS = [
+    ("2 3 2\n0 0:1\n", None, "1 documents", "2, as the header says"),
+    ("1 3 2\n0 0:1\n1 1:1\n", None, "2 documents", "1, as the header says"),
+    ("1 3 2\n0 3:1\n", 2, "'3:1'", "ids from 0 to 2 (the header says 3 features)"),
+    ("1 3 2\n2 0:1\n", 2, "label id '2'", "ids from 0 to 1 (the header says 2 labels)"),
+    ("1 3 2\n0 -1:1\n", 2, "'-1:1'", "whole number from 0"),
+    ("1 3 2\n-1 0:1\n", 2, "'-1'", "label ids"),
+    ("2 3 2\n0 0:1\n0 0:nan\n", 3, "'0:nan'", "finite"),
+    ("1 3 2\n0 0:-Inf\n", 2, "'0:-Inf'", "finite"),
+    ("1 3 2\n0 0:infinity\n", 2, "'0:infinity'", "finite"),
+    ("1 3 2\n0 0:1e39\n", 2, "overflows", "float32"),
+    ("1 3 2\n0 0:1e99999999999999\n", 2, "overflows", "float32"),
+    ("1 3 2\n0 99999999999999999999:1\n", 2, "'99999999999999999999:1'", "ids from 0 to 2"),
+    ("1 3 2\n0 1\n", 2, "'1' without a colon", "feature:value"),
+    ("1 3 2\n0 0:1 2\n", 2, "'2' without a colon", "feature:value"),
+    ("1 3 2\n0 0:1 :2\n", 2, "':2'", "feature:value"),
+    ("1 3 2\n0 0:\n", 2, "'0:'", "decimal number"),
+    ("1 3 2\n0 0:1x\n", 2, "'0:1x'", "decimal number"),
+    ("1 3 2\n0 0:0x10\n", 2, "'0:0x10'", "decimal number"),
+    ("1 3 2\n0 0:1e\n", 2, "'0:1e'", "decimal number"),
+    ("1 3 2\n0 0:1,5\n", 2, "'0:1,5'", "decimal number"),
+    ("1 3 2\n0 0:--1\n", 2, "'0:--1'", "decimal number"),
+    ("1 3 2\n0, 0:1\n", 2, "", "label ids"),
+    ("1 3 2\n0,a 0:1\n", 2, "'a'", "label ids"),
+    ("1 3 2\n0;1 0:1\n", 2, "'0;1'", "label ids"),
+    ("1 3 2\n0 0:1 0:2\n", 2, "stands twice", "each feature once"),
+    ("1 3 2\n0 0:1 # remark\n", 2, "'#'", "feature:value"),
+    ("1 3 2\n0 0:1\x00\n", 2, "", "feature:value"),
+    ("1 3 2\n0 0:1 ä\n", 2, "'\\xe4'", "feature:value"),
+    ("1 3000000000 2\n0 0:1\n", 1, "claims 3,000,000,000 features", "at most"),
+    ("1 3 1000000000000\n0 0:1\n", 1, "claims 1,000,000,000,000 labels", "at most"),
+    ("1000000000000 3 2\n0 0:1\n", None, "1 documents", "1000000000000, as the header says"),
+]
+
+
+@pytest.mark.parametrize(("content", "line", "found", "expected"), FAULTS)
+def test_a_fault_is_named_with_file_line_found_and_expected(
+    tmp_path: Path, content: str, line: int | None, found: str, expected: str
+) -> None:
+    path = write(tmp_path, content)
+    with pytest.raises(DataError) as caught:
+        xc_text.read_labelled(path)
+    assert caught.value.path == path
+    assert caught.value.line == line
+    assert found in caught.value.found
+    assert expected in caught.value.expected
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "found", "expected"),
+    [
+        ("1 3\n2 0:1\n", "label id '2'", "no labels"),
+        ("1 3\n0:1 3:1\n", "'3:1'", "3 columns"),
+        ("0:1 2:1\n", "'0:1 2:1'", "two numbers"),
+        ("1 3 2\n0 0:1\n", "the header '1 3 2'", "two numbers"),
+    ],
+)
+def test_a_matrix_file_holds_no_labels(tmp_path: Path, content: str, found: str, expected: str) -> None:
+    with pytest.raises(DataError) as caught:
+        xc_text.read_matrix(write(tmp_path, content))
+    assert found in caught.value.found
+    assert expected in caught.value.expected
+
+
+@pytest.mark.parametrize("content", ["", "\ufeff"])
+def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(DataError, match="an empty file"):
+        xc_text.read_labelled(write(tmp_path, content))
+
+
+def test_a_header_that_counts_nothing_is_read(tmp_path: Path) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, "0 5 3\n"))
+    assert lines.features.shape == (0, 5)
+    assert lines.labels.shape == (0, 3)
+
+
+def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
+    whole = gzip.compress(b"2000 3 2\n" + b"0 0:1 2:0.25\n" * 2000)
+    for cut in (len(whole) - 1, len(whole) - 8, len(whole) // 2, 12):
+        with pytest.raises(DataError, match="breaks off"):
+            xc_text.read_labelled(write(tmp_path, whole[:cut], "train.txt.gz"))
+
+
+def test_utf16_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="UTF-16"):
+        xc_text.read_labelled(write(tmp_path, "1 3 2\n0 0:1\n".encode("utf-16")))
+
+
+def test_a_fault_after_many_blocks_names_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(files.line_blocks, "__defaults__", (64,))
+    good = [f"{i % 7} {i % 50}:{i / 8}" for i in range(1000)]
+    bad = [*good[:777], "0 1:x", *good[778:]]
+    path = write(tmp_path, "1000 50 7\n" + "\n".join(bad))
+    with pytest.raises(DataError) as caught:
+        xc_text.read_labelled(path)
+    assert caught.value.line == 779
+    lines = xc_text.read_labelled(write(tmp_path, "1000 50 7\n" + "\n".join(good)))
+    assert lines.features[999, 49] == 999 / 8
+
+
+def test_lines_longer_than_a_block_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files.line_blocks, "__defaults__", (16,))
+    long = " ".join(f"{i}:{i}" for i in range(500))
+    lines = xc_text.read_labelled(write(tmp_path, f"3 500 2\n0 {long}\n\n1 {long}\n"))
+    assert lines.features[0].nnz == lines.features[2].nnz == 500
+
+
+def test_threads_do_not_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, "500 90 9\n" + "".join(f"{i % 9} {i % 90}:{1 / (i + 1)}\n" for i in range(500)))
+    results = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("LIGHTDXML_THREADS", threads)
+        results.append(xc_text.read_labelled(path))
+    for other in results[1:]:
+        assert (results[0].features != other.features).nnz == 0
+        assert (results[0].labels != other.labels).nnz == 0
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0", "-0", "1", "0.1", "1e-45", "7e-46", "1.401298464324817e-45", "1.1754943508222875e-38", "1e-300", "1e-999",
+        "3.4028234663852886e38", "3.40282356e38", "16777217", "16777219", "1.00000005960464477539062500001",
+        "1.000000059604644775390625", "8388608.5", "0.333333333333333333333333333333333", "123456789012345678901234567890",
+        "2.2250738585072014e-308", "5e-324", "9007199254740993", "0.000000000000000000000000000000000000011754944",
+    ],
+)  # fmt: skip
+def test_hard_numbers_round_to_the_nearest_float32(tmp_path: Path, number: str) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, f"1 2 1\n0 1:1 0:{number}\n"))
+    assert lines.features[0, 0] == reference.nearest_float32(number)
+    assert lines.features[0, 1] == 1
+
+
+def test_thousands_of_hard_numbers_in_one_line(tmp_path: Path) -> None:
+    values = [f"{i + 1}e-45" for i in range(5000)]
+    pairs = [f"{i}:{value}" for i, value in enumerate(values)]
+    lines = xc_text.read_labelled(write(tmp_path, f"1 5000 1\n0 {' '.join(reversed(pairs))}\n"))
+    expected = [reference.nearest_float32(value) for value in values]
+    np.testing.assert_array_equal(lines.features.data, np.array(expected, dtype=np.float32))
+
+
+def test_long_unsorted_lines_are_sorted_quickly(tmp_path: Path) -> None:
+    n = 200_000
+    features = " ".join(f"{i}:1" for i in range(n - 1, -1, -1))
+    labels = ",".join(str(i) for i in range(n - 1, -1, -1))
+    lines = xc_text.read_labelled(write(tmp_path, f"1 {n} {n}\n{labels} {features}\n"))
+    assert lines.features.indices.tolist() == lines.labels.indices.tolist() == list(range(n))
+
+
+numbers = st.one_of(
+    st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-3e38, max_value=3e38).map(repr),
+    st.decimals(allow_nan=False, allow_infinity=False, min_value=-1000, max_value=1000, places=5).map(str),
+    st.integers(-(10**9), 10**9).map(str),
+)
+
+
+@given(st.lists(numbers, min_size=1, max_size=20))
+def test_any_number_rounds_to_the_nearest_float32(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
+    pairs = " ".join(f"{i}:{value}" for i, value in enumerate(values))
+    path = write(tmp_path_factory.mktemp("numbers"), f"1 20 1\n0 {pairs}\n")
+    expected = np.array([reference.nearest_float32(value) for value in values], dtype=np.float32)
+    np.testing.assert_array_equal(xc_text.read_labelled(path).features.data, expected)
+
+
+tokens = st.sampled_from(
+    ["0", "1", "2", "9", "0,1", "1,1", "1,", ",", "0:1", "1:2.5", "2:-3e-3", "1:", ":1", "3:1", "0:nan", "0:1e99", "#",
+     " ", "  ", "\t", "\r", "\n", "\n", "\n", "-1:1", "x", "\x0b", "1:1:1", "0:.", "0:1e+2", "2 3 3\n", "2:0.1 "]
+)  # fmt: skip
+
+
+@given(st.sampled_from(["", "2 3 2\n", "3 3 3\n", "1 2 2 \r\n", "\ufeff2 3 2\n"]), st.lists(tokens, max_size=14))
+def test_accepts_and_reads_exactly_what_the_plain_reader_does(
+    tmp_path_factory: pytest.TempPathFactory, header: str, body: list[str]
+) -> None:
+    content = (header + "".join(f"{token} " if token[0] in "0123456789" else token for token in body)).encode()
+    path = write(tmp_path_factory.mktemp("same"), content)
+    try:
+        sizes, rows = reference.parse(content)
+    except reference.BadLineError:
+        rows = None
+    try:
+        lines = xc_text.read_labelled(path)
+    except DataError as error:
+        assert rows is None or "empty file" in str(error) or "a header with three" in str(error), content
+    else:
+        assert rows is not None, content
+        assert (*lines.features.shape, lines.labels.shape[1]) == sizes
+        assert rows_of(lines) == rows
+
+
+def matrices(columns: int) -> st.SearchStrategy[csr_matrix]:
+    cell = st.one_of(st.just(0.0), st.floats(width=32, allow_nan=False, allow_infinity=False))
+    row = st.lists(cell, min_size=columns, max_size=columns)
+    return st.lists(row, max_size=6).map(lambda rows: csr_matrix(np.array(rows, dtype=np.float32).reshape(-1, columns)))
+
+
+@given(matrices(5), st.randoms(use_true_random=False))
+def test_what_is_written_reads_back_the_same(tmp_path_factory: pytest.TempPathFactory, X: csr_matrix, random: object) -> None:
+    rng = np.random.default_rng(random.randrange(2**32))  # type: ignore[attr-defined]
+    Y = csr_matrix((rng.random((X.shape[0], 4)) < 0.4).astype(np.float32))
+    for suffix in ("", ".gz", ".zst"):
+        path = tmp_path_factory.mktemp("round") / f"train.txt{suffix}"
+        xc_text.write_labelled(path, X, Y)
+        lines = xc_text.read_labelled(path)
+        for written, read in ((X, lines.features), (Y, lines.labels)):
+            assert written.shape == read.shape
+            for name in ("data", "indices", "indptr"):
+                np.testing.assert_array_equal(getattr(written, name), getattr(read, name))
+        xc_text.write_matrix(path, X)
+        np.testing.assert_array_equal(xc_text.read_matrix(path).toarray(), X.toarray())
+
+
+def test_weights_of_labels_are_not_lost_silently(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="npz format keeps weights"):
+        xc_text.write_labelled(tmp_path / "train.txt", csr_matrix((1, 2)), csr_matrix([[0.5]]))
+    assert not list(tmp_path.iterdir())

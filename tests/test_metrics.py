@@ -1,0 +1,265 @@
+"""The measures, against values worked out by hand and against napkinXC's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, csr_matrix, random_array
+
+from lightdxml import metrics
+from lightdxml.metrics import evaluate, inverse_propensity
+
+napkin = pytest.importorskip("napkinxc.metrics")
+
+# Document 0 has two labels, 1 has one, 2 none, 3 four.
+Y = csr_matrix([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 0]])
+RANKED = [[0, 1, 2], [3, 1, 4], [0, 1, 2], [4, 3, 0]]
+
+
+def test_precision_divides_by_k_and_counts_documents_without_labels() -> None:
+    result = evaluate(Y, RANKED, k=(1, 2, 3))
+    assert result["P@1"] == 25.0
+    assert result["P@2"] == pytest.approx(100 * (1 / 2 + 1 / 2 + 0 + 1 / 2) / 4)
+    assert result["P@3"] == pytest.approx(100 * (2 / 3 + 1 / 3 + 0 + 2 / 3) / 4)
+
+
+def test_recall_divides_by_the_number_of_labels() -> None:
+    assert evaluate(Y, RANKED, k=3)["R@3"] == pytest.approx(100 * (1 + 1 + 0 + 2 / 4) / 4)
+
+
+def test_ndcg_is_normalised_by_what_the_document_allows() -> None:
+    d = 1 / np.log2([2, 3, 4])
+    by_hand = [(d[0] + d[2]) / (d[0] + d[1]), d[1] / d[0], 0.0, (d[1] + d[2]) / d.sum()]
+    assert evaluate(Y, RANKED, k=3)["nDCG@3"] == pytest.approx(100 * np.mean(by_hand))
+
+
+def test_psp_is_summed_gain_over_best_summed_gain() -> None:
+    q = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    got = (q[0] + q[2]) + q[1] + (q[3] + q[0])
+    best = (q[2] + q[0]) + q[1] + (q[3] + q[2] + q[1])
+    assert evaluate(Y, RANKED, k=3, inv_propensity=q)["PSP@3"] == pytest.approx(100 * got / best)
+
+
+def test_psndcg_discounts_gain_and_best_gain_alike() -> None:
+    q = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    d = 1 / np.log2([2, 3, 4])
+    norm = [d[:2].sum(), d[0], 1, d.sum()]
+    got = [q[0] * d[0] + q[2] * d[2], q[1] * d[1], 0, q[3] * d[1] + q[0] * d[2]]
+    best = [q[2] * d[0] + q[0] * d[1], q[1] * d[0], 0, q[3] * d[0] + q[2] * d[1] + q[1] * d[2]]
+    expected = 100 * np.sum(np.divide(got, norm)) / np.sum(np.divide(best, norm))
+    assert evaluate(Y, RANKED, k=3, inv_propensity=q)["PSnDCG@3"] == pytest.approx(expected)
+
+
+def test_coverage_is_the_share_of_occurring_labels_got_right_once() -> None:
+    # Occurring: 0, 1, 2, 3; right within three places: 0, 2, 1, 3. Within one: 0.
+    result = evaluate(Y, RANKED, k=(1, 3))
+    assert result["coverage@1"] == 25.0
+    assert result["coverage@3"] == 100.0
+
+
+def test_macro_f1_is_the_mean_over_all_labels() -> None:
+    # At k = 1, label: true, predicted, right: 0: 2 2 1, 1: 2 0 0, 2: 2 0 0, 3: 1 1 0, 4: 0 1 0.
+    assert evaluate(Y, RANKED, k=1)["macro-F1@1"] == pytest.approx(100 * (2 * 1 / 4) / 5)
+
+
+def test_inverse_propensity_follows_its_formula() -> None:
+    counts = np.array([2.0, 2.0, 2.0, 1.0, 0.0])
+    C = (np.log(4) - 1) * 2.5**0.55
+    np.testing.assert_allclose(inverse_propensity(Y), 1 + C * (counts + 1.5) ** -0.55, rtol=1e-12)
+
+
+def test_propensity_never_exceeds_one_on_tiny_data() -> None:
+    assert (inverse_propensity(csr_matrix([[1, 0]])) >= 1).all()
+
+
+def _random(rng: np.random.Generator, n: int, labels: int, density: float) -> csr_matrix:
+    return csr_matrix(random_array((n, labels), density=density, rng=rng, format="csr"))
+
+
+def _compare(Y: csr_matrix, scores: csr_matrix, k: int) -> None:
+    q = inverse_propensity(Y)
+    np.testing.assert_allclose(q, napkin.Jain_et_al_inverse_propensity(csr_matrix(Y != 0)), atol=1e-9)
+    ours = evaluate(Y, scores, k=range(1, k + 1), inv_propensity=q)
+    theirs = {
+        "P": napkin.precision_at_k(Y, scores, k),
+        "R": napkin.recall_at_k(Y, scores, k),
+        "nDCG": napkin.ndcg_at_k(Y, scores, k),
+        "PSP": napkin.psprecision_at_k(Y, scores, q, k),
+        "PSnDCG": napkin.psndcg_at_k(Y, scores, q, k),
+        "coverage": napkin.coverage_at_k(Y, scores, k),
+    }
+    for name, values in theirs.items():
+        got = [ours[f"{name}@{i}"] for i in range(1, k + 1)]
+        np.testing.assert_allclose(got, 100 * values, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equals_napkinxc_on_random_data(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    _compare(_random(rng, 200, 40, 0.08), _random(rng, 200, 40, 0.3), k=7)
+
+
+def test_macro_f1_equals_napkinxc_where_the_last_label_occurs() -> None:
+    rng = np.random.default_rng(1)
+    Y, scores = _random(rng, 300, 30, 0.2), _random(rng, 300, 30, 0.5)
+    ours = [evaluate(Y, scores, k=k)[f"macro-F1@{k}"] for k in range(1, 6)]
+    np.testing.assert_allclose(ours, 100 * napkin.macro_f1_measure_at_k(Y, scores, k=5), atol=1e-9)
+
+
+def test_equals_napkinxc_on_real_data(see_also: Any) -> None:
+    train, test = see_also.train, see_also.test
+    # A ranking that knows something: the labels' frequency, times noise.
+    frequency = np.asarray(train.Y.sum(axis=0)).ravel() + 0.1
+    rng = np.random.default_rng(0)
+    dense = frequency * rng.random((len(test), test.Y.shape[1])) + 3 * test.Y.toarray() * rng.random(test.Y.shape)
+    _compare(test.Y, csr_matrix(np.where(dense > 2, dense, 0)), k=5)
+
+
+@given(
+    st.integers(1, 8).flatmap(
+        lambda labels: st.tuples(
+            st.just(labels),
+            st.lists(st.tuples(st.sets(st.integers(0, labels - 1)), st.permutations(range(labels))), min_size=1),
+        )
+    ),
+    st.integers(1, 12),
+)
+def test_measures_lie_between_0_and_100_and_a_perfect_ranking_reaches_100(
+    drawn: tuple[int, list[tuple[set[int], list[int]]]], k: int
+) -> None:
+    labels, rows = drawn
+    Y = np.zeros((len(rows), labels))
+    for i, (true, _) in enumerate(rows):
+        Y[i, list(true)] = 1
+    q = inverse_propensity(csr_matrix(Y))
+    result = evaluate(csr_matrix(Y), [ranking for _, ranking in rows], k=k, inv_propensity=q)
+    assert all(0 <= value <= 100 + 1e-9 for value in result.values())
+    perfect = [sorted(true, key=lambda label: -q[label]) for true, _ in rows]
+    best = evaluate(csr_matrix(Y), perfect, k=k, inv_propensity=q)
+    assert best[f"PSP@{k}"] == pytest.approx(100 if Y.any() else 0)
+    assert best[f"nDCG@{k}"] == pytest.approx(100 * np.mean([bool(true) for true, _ in rows]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_dense_and_ranked_predictions_agree(dtype: Any) -> None:
+    rng = np.random.default_rng(3)
+    Y = _random(rng, 50, 20, 0.2)
+    dense = rng.permuted(np.tile(np.arange(20), (50, 1)), axis=1).astype(dtype) - 7
+    ranked = np.argsort(-dense, axis=1)
+    stored = csr_matrix((dense.ravel(), np.tile(np.arange(20), 50), np.arange(51) * 20), shape=(50, 20))
+    expected = evaluate(Y, ranked, k=5)
+    for predicted in (dense, stored, csr_array(stored), ranked.astype(np.int32), ranked[:, :5], ranked.tolist()):
+        assert evaluate(Y, predicted, k=5) == expected
+
+
+def test_of_equal_scores_the_lower_label_comes_first() -> None:
+    scores = csr_matrix([[0.5, 0.5, 0.5, 0.5]])
+    assert evaluate(csr_matrix([[1, 0, 0, 0]]), scores, k=1)["P@1"] == 100
+    assert evaluate(csr_matrix([[0, 0, 0, 1]]), scores, k=3)["P@3"] == 0
+
+
+def test_labels_that_are_not_stored_are_not_predicted() -> None:
+    scores = csr_matrix(([-1.0], ([0], [1])), shape=(1, 3))
+    result = evaluate(csr_matrix([[1, 1, 0]]), scores, k=2)
+    assert result["P@2"] == 50.0
+
+
+def test_k_above_the_number_of_labels_counts_empty_places_as_wrong() -> None:
+    result = evaluate(csr_matrix([[1, 1]]), [[1, 0]], k=10)
+    assert result["P@10"] == pytest.approx(20)
+    assert result["R@10"] == result["nDCG@10"] == 100
+
+
+def test_explicit_zeros_in_the_truth_are_no_labels() -> None:
+    Y = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(1, 2))
+    assert evaluate(Y, [[1, 0]], k=1)["P@1"] == 0
+
+
+@pytest.mark.parametrize("as_matrix", [False, True])
+@pytest.mark.parametrize("as_scores", [False, True])
+def test_ignored_pairs_count_neither_as_right_nor_as_wrong(as_matrix: bool, as_scores: bool) -> None:
+    Y = csr_matrix([[1, 1, 0, 0], [0, 0, 1, 0]])
+    predicted: Any = [[0, 3, 1], [2, 1, 0]]
+    if as_scores:
+        predicted = csr_matrix([[3.0, 1.0, 0.0, 2.0], [1.0, 2.0, 3.0, 0.0]])
+    pairs: Any = np.array([[0, 0], [0, 3]])
+    ignore = csr_matrix((np.ones(2), (pairs[:, 0], pairs[:, 1])), shape=Y.shape) if as_matrix else pairs
+    result = evaluate(Y, predicted, k=(1, 2), ignore=ignore)
+    # In document 0 label 1 moves up to the first place and is all that is left to find.
+    assert result["P@1"] == 100
+    assert result["R@1"] == 100
+    assert result["nDCG@2"] == 100
+
+
+def test_no_pairs_to_ignore_changes_nothing() -> None:
+    assert evaluate(Y, RANKED, ignore=np.empty((0, 2), dtype=np.int64)) == evaluate(Y, RANKED)
+
+
+def test_single_measures_equal_those_of_evaluate() -> None:
+    q = inverse_propensity(Y)
+    result = evaluate(Y, RANKED, k=2, inv_propensity=q)
+    assert metrics.precision_at_k(Y, RANKED, 2) == result["P@2"]
+    assert metrics.recall_at_k(Y, RANKED, 2) == result["R@2"]
+    assert metrics.ndcg_at_k(Y, RANKED, 2) == result["nDCG@2"]
+    assert metrics.psp_at_k(Y, RANKED, q, 2) == result["PSP@2"]
+    assert metrics.psndcg_at_k(Y, RANKED, q, 2) == result["PSnDCG@2"]
+    assert metrics.coverage_at_k(Y, RANKED, 2) == result["coverage@2"]
+    assert metrics.macro_f1_at_k(Y, RANKED, 2) == result["macro-F1@2"]
+
+
+def test_results_are_the_same_bits_at_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    Y, scores = _random(rng, 40_000, 50, 0.05), _random(rng, 40_000, 50, 0.1)
+    results = []
+    for threads in ("1", "2", "7"):
+        monkeypatch.setenv("LIGHTDXML_THREADS", threads)
+        results.append(evaluate(Y, scores, inv_propensity=inverse_propensity(Y)))
+    assert results[0] == results[1] == results[2]
+
+
+def test_inputs_are_not_changed() -> None:
+    truth = csr_matrix(([1.0, 0.0], ([0, 0], [1, 0])), shape=(1, 3))
+    ranked: NDArray[np.int32] = np.array([[0, 1, 2]], dtype=np.int32)
+    evaluate(truth, ranked, k=3, ignore=np.array([[0, 0]]))
+    assert truth.nnz == 2
+    assert ranked.tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("predicted", "kwargs", "message"),
+    [
+        ([[0], [1]], {}, "one row for each of 4 documents"),
+        ([[0], [1], [2], [5]], {}, "outside of -1 … 4"),
+        ([[0, 0], [1], [2], [3]], {"k": 2}, "document 0 has a label twice"),
+        (np.zeros((4, 2)), {}, "dense scores have shape"),
+        (csr_matrix((4, 9)), {}, "scores have shape"),
+        (csr_matrix([[np.nan, 0, 0, 0, 0]] * 4), {}, "hold NaN"),
+        (RANKED, {"k": 0}, "whole number from 1"),
+        (RANKED, {"k": 2.5}, "whole number from 1"),
+        (RANKED, {"k": True}, "whole number from 1"),
+        (RANKED, {"k": []}, "whole number from 1"),
+        (RANKED, {"inv_propensity": [1.0]}, "one entry for each of 5 labels"),
+        (RANKED, {"inv_propensity": [np.inf] * 5}, "negative or infinite"),
+        (RANKED, {"ignore": [[0, 7]]}, "outside of Y_true"),
+        (RANKED, {"ignore": [0, 1]}, "no list of pairs"),
+        ([["a"], [1], [2], [3]], {}, "something else than label numbers"),
+    ],
+)
+def test_bad_input_is_said_in_one_sentence(predicted: Any, kwargs: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        evaluate(Y, predicted, **kwargs)
+
+
+def test_an_empty_truth_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing to measure"):
+        evaluate(csr_matrix((0, 3)), np.empty((0, 1), dtype=int))
+
+
+def test_measures_do_not_import_napkinxc() -> None:
+    assert "napkin" not in Path(metrics.__file__).read_text(encoding="utf-8")
