@@ -213,7 +213,7 @@ def _labels(Y: csr_matrix, name: str) -> csr_matrix:
 
 
 def _cutoffs(k: Cutoffs) -> list[int]:
-    given = [k] if isinstance(k, int | np.integer) else list(k)
+    given = list(k) if isinstance(k, Iterable) else [k]
     if not given or any(isinstance(c, bool) or not isinstance(c, int | np.integer) or c < 1 for c in given):
         raise ValueError(f"k is {k!r}: it must be a whole number from 1, or several")
     return sorted({int(cut) for cut in given})

@@ -972,6 +972,15 @@ def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
         unpack(put(tmp_path, "x.zip", bytes(body)), tmp_path / "x")
 
 
+def test_member_without_a_name_is_refused(tmp_path: Path) -> None:
+    body = zipped(("a", b"")).replace(b"\x01\x00\x00\x00a", b"\x00\x00\x01\x00a")
+    directory = body.index(b"PK\x01\x02")
+    body = body[: directory + 28] + b"\0\0\1\0" + body[directory + 32 :]
+    with pytest.raises(DataError):
+        unpack(put(tmp_path, "x.zip", body), tmp_path / "x")
+    assert names(tmp_path) == ["x.zip"]
+
+
 @pytest.mark.parametrize("second", ["a", "a/b", "./a"])
 def test_names_that_collide_are_refused(tmp_path: Path, second: str) -> None:
     with pytest.raises(DataError, match="two members named"):

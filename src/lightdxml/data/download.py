@@ -13,6 +13,7 @@ import shutil
 import socket
 import ssl
 import stat
+import struct
 import tarfile
 import time
 import urllib.error
@@ -759,7 +760,8 @@ def _broken_archives(archive: Path) -> Iterator[None]:
         raise DataError(archive, f"a broken archive ({error})", whole) from error
     except (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError) as error:
         raise DataError(archive, f"a broken archive ({error})", whole) from error
-    except (RuntimeError, ValueError) as error:  # encrypted, an unknown compression, nonsense in a header
+    except (RuntimeError, ValueError, LookupError, OverflowError, struct.error) as error:
+        # Encrypted, an unknown compression, nonsense in a header (an empty name is an IndexError).
         raise DataError(archive, f"an archive that cannot be read ({error})", whole) from error
 
 

@@ -173,7 +173,8 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def writing_text(path: Path) -> Iterator[io.TextIOWrapper]:
     """Open a UTF-8 text file to write, as `writing` does."""
-    with writing(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="\n") as text:
+    with writing(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         yield text
-        text.flush()
+        # Handed back open: `writing` has yet to finish the compressed stream.
         text.detach()

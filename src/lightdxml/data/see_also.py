@@ -21,20 +21,25 @@ from lightdxml.data.labels import label_matrix
 
 ROOTS = ("numpy", "scipy", "sklearn")
 
-# Not looked into: tests, what builds or checks code, old names of other modules, and modules whose mere import
-# does something (`experimental` changes other modules, `mypy_plugin` needs mypy, `distutils` patches the builder).
+# Not looked into: tests, what builds or checks code, old names of other modules, and what does something when
+# imported (`experimental` changes other modules, `distutils` the build tools, `mypy_plugin` wants mypy).
 _CLOSED = frozenset(
-    "tests conftest testutils estimator_checks print_coercion_tables distutils f2py setup mypy_plugin "
-    "core compat matlib externals experimental fixes cython_special".split()
-)
-
-_FIELDS = frozenset(
-    "parameters, other parameters, returns, yields, receives, raises, warns, attributes, class attributes".split(
-        ", "
+    (
+        *("tests", "conftest", "testutils", "estimator_checks", "print_coercion_tables"),
+        *("f2py", "setup", "fixes", "externals", "cython_special"),
+        *("core", "compat", "matlib"),
+        *("experimental", "distutils", "mypy_plugin"),
     )
 )
-_NO_PROSE = frozenset("see also, examples, example, references, methods".split(", "))
-_ADMONITIONS = frozenset("note warning important tip hint caution attention rubric".split())
+
+_FIELD_SECTIONS = frozenset(
+    (
+        *("parameters", "other parameters", "attributes", "class attributes"),
+        *("returns", "yields", "receives", "raises", "warns"),
+    )
+)
+_SECTIONS_WITHOUT_PROSE = frozenset(("see also", "examples", "example", "references", "methods"))
+_ADMONITIONS = frozenset(("note", "warning", "important", "tip", "hint", "caution", "attention", "rubric"))
 
 
 class Document(NamedTuple):
@@ -86,7 +91,7 @@ def build() -> Dataset:
     return split_by_hash("see-also", documents)
 
 
-# --- The split, and the data set that comes of it -------------------------------------------------------------
+# --- The split, and the data set that comes of it -----------------------------------------------------------
 
 
 def is_test(document_id: str) -> bool:
@@ -94,15 +99,15 @@ def is_test(document_id: str) -> bool:
 
     Examples
     --------
-    >>> is_test("numpy.linalg.svd"), is_test("numpy.add")
-    (False, False)
+    >>> is_test("numpy.linalg.svd"), is_test("numpy.linalg.pinv")
+    (False, True)
     """
     digest = hashlib.md5(document_id.encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest, "big") % 5 == 0
 
 
 def split_by_hash(name: str, documents: Iterable[Document]) -> Dataset:
-    """Make a data set of documents with named labels, sorted by id, `is_test` deciding on which side each falls.
+    """Make a data set of documents with named labels, sorted by id; `is_test` says which side each is on.
 
     Examples
     --------
@@ -126,7 +131,7 @@ def _split(documents: list[Document], column: dict[str, int]) -> Split:
     return Split(Y=label_matrix(rows, len(column)), texts=texts, ids=[document.id for document in documents])
 
 
-# --- What there is: public names, and the objects behind them -------------------------------------------------
+# --- What there is: public names, and the objects behind them -----------------------------------------------
 
 
 class _Survey(NamedTuple):
@@ -165,9 +170,8 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
         for name, other in _exports(module):  # `numpy.emath` is the public name of `numpy.lib.scimath`
             if inspect.ismodule(other) and other.__name__ != f"{module.__name__}.{name}":
                 yield f"{module.__name__}.{name}", other
-        for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
-            if not info.name.startswith("_") and info.name not in _CLOSED:
-                waiting.append(f"{module.__name__}.{info.name}")
+        inside = (info.name for info in pkgutil.iter_modules(getattr(module, "__path__", ())))
+        waiting += [f"{module.__name__}.{name}" for name in inside if name[0] != "_" and name not in _CLOSED]
 
 
 def _public_things(path: str, module: ModuleType) -> Iterator[tuple[str, object]]:
@@ -182,14 +186,10 @@ def _public_things(path: str, module: ModuleType) -> Iterator[tuple[str, object]
 
 def _exports(module: ModuleType) -> Iterator[tuple[str, object]]:
     # By `vars`, as reading an attribute of an old name's module would warn of its age.
-    here = vars(module)
-    if "__all__" in here:
-        return ((name, here[name]) for name in here["__all__"] if name in here)
-    return (
-        (name, thing)
-        for name, thing in list(here.items())
-        if not name.startswith("_") and getattr(thing, "__module__", None) == module.__name__
-    )
+    here = dict(vars(module))
+    own = (name for name, thing in here.items() if getattr(thing, "__module__", None) == module.__name__)
+    names = here.get("__all__", own)
+    return ((name, here[name]) for name in names if name in here and not name.startswith("_"))
 
 
 def _members(cls: type) -> Iterator[tuple[str, object]]:
@@ -235,7 +235,7 @@ def _rank(name: str, thing: object) -> tuple[int, bool, bool, str]:
     return name.count("."), name != full, not name.endswith(f".{own}"), name
 
 
-# --- From docstrings to documents -----------------------------------------------------------------------------
+# --- From docstrings to documents ---------------------------------------------------------------------------
 
 
 def _documents(survey: _Survey) -> Iterator[Document]:
@@ -295,11 +295,11 @@ _UNDERLINE = re.compile(r"\s*(?:-{3,}|={3,})")
 
 
 def split_sections(doc: str) -> list[tuple[str, list[str]]]:
-    """Split a docstring into its sections: (title in lower case, lines), the first with an empty title.
+    r"""Split a docstring into its sections: (title in lower case, lines), the first with an empty title.
 
     Examples
     --------
-    >>> split_sections("Add.\\n\\nSee Also\\n--------\\nsum : all")
+    >>> split_sections("Add.\n\nSee Also\n--------\nsum : all")
     [('', ['Add.', '']), ('see also', ['sum : all'])]
     """
     sections: list[tuple[str, list[str]]] = [("", [])]
@@ -327,7 +327,7 @@ def references(lines: Iterable[str]) -> Iterator[str]:
 
     Examples
     --------
-    >>> list(references(["lstsq, `pinv` : least squares,", "    solve by svd", ":func:`~numpy.dot`", "and so on"]))
+    >>> list(references(["lstsq, `pinv` : solve it,", "    by svd", ":func:`~numpy.dot`", "and so on"]))
     ['lstsq', 'pinv', 'numpy.dot']
     """
     goes_on = False
@@ -343,16 +343,22 @@ def references(lines: Iterable[str]) -> Iterator[str]:
                     yield found[1]
 
 
-# --- From reStructuredText to sentences -----------------------------------------------------------------------
+# --- From reStructuredText to sentences ---------------------------------------------------------------------
 
 
 def prose(sections: Iterable[tuple[str, list[str]]]) -> str:
-    """Return what the sections of a docstring say in sentences, without markup, code, formulas and references."""
+    r"""Return what the sections of a docstring say in sentences: no markup, code, formulas or references.
+
+    Examples
+    --------
+    >>> prose(split_sections("Add `a` to :func:`b` [1]_.\n\n>>> 1 + 1\n2\n\nSee Also\n--------\nsum"))
+    'Add a to b.'
+    """
     pieces = []
     for title, lines in sections:
-        if title in _NO_PROSE:
+        if title in _SECTIONS_WITHOUT_PROSE:
             continue
-        body = [line if line[:1].isspace() else "" for line in lines] if title in _FIELDS else lines
+        body = [line if line[:1].isspace() else "" for line in lines] if title in _FIELD_SECTIONS else lines
         pieces.append(_plain_sentences("\n".join(_without_blocks(body))))
     return " ".join(filter(None, pieces))
 
