@@ -624,9 +624,7 @@ def test_second_form_is_not_followed(site: Site, tmp_path: Path) -> None:
     assert len(site.requests) == 2
 
 
-@pytest.mark.parametrize(
-    "action", ["file:///etc/hostname", "javascript:x()", "ftp://127.0.0.1/x", "http://["]
-)
+@pytest.mark.parametrize("action", ["file:///data.zip", "javascript:x()", "ftp://127.0.0.1/x", "http://["])
 def test_form_leads_to_the_web_only(site: Site, tmp_path: Path, action: str) -> None:
     site.says(form(action, confirm="t"))
     with pytest.raises(DownloadError, match="no http or https address"):
@@ -666,7 +664,7 @@ def test_server_that_stays_busy_is_given_up(site: Site, tmp_path: Path) -> None:
     assert len(site.requests) == 3
 
 
-@pytest.mark.parametrize("to", ["file:///etc/hostname", "ftp://127.0.0.1:1/data.zip", "/data.zip"])
+@pytest.mark.parametrize("to", ["file:///data.zip", "ftp://127.0.0.1:1/data.zip", "/data.zip"])
 def test_redirects_to_nowhere_are_refused(site: Site, tmp_path: Path, to: str) -> None:
     site.says(redirect(to))
     with pytest.raises(DownloadError):
@@ -674,7 +672,7 @@ def test_redirects_to_nowhere_are_refused(site: Site, tmp_path: Path, to: str) -
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("url", ["file:///etc/hostname", "data.zip", "http://", "http://[", "https:///x"])
+@pytest.mark.parametrize("url", ["file:///data.zip", "data.zip", "http://", "http://[", "https:///x"])
 def test_other_addresses_are_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(DownloadError, match="is no http or https address"):
         fetch(url, tmp_path / "data.zip")
@@ -814,7 +812,7 @@ def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> 
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         info = tarfile.TarInfo("odd")
-        info.type, info.linkname = kind, "/etc"
+        info.type, info.linkname = kind, "/elsewhere"
         archive.addfile(info)
     with pytest.raises(DataError, match="a link or a device, 'odd'"):
         unpack(put(tmp_path, "x.tar", buffer.getvalue()), tmp_path / "x")
@@ -826,7 +824,7 @@ def test_link_in_a_zip_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(buffer, "w") as archive:
         info = zipfile.ZipInfo("odd")
         info.external_attr = 0o120777 << 16
-        archive.writestr(info, "/etc")
+        archive.writestr(info, "/elsewhere")
     with pytest.raises(DataError, match="a link or a device, 'odd'"):
         unpack(put(tmp_path, "x.zip", buffer.getvalue()), tmp_path / "x")
 

@@ -17,13 +17,16 @@ def run(
     Example: `lightdxml data info see-also`
     """
     figures = describe(load(source, label_separator=separator, encoding=encoding, split=old_split))
+    counts = [count for _, count in figures.curve()]
     if json:
-        print_json(asdict(figures) | {"frequencies": figures.frequencies.tolist(), "sparkline": sparkline(figures.frequencies)})
+        content = asdict(figures) | {"label_frequency_curve": figures.curve(), "sparkline": sparkline(counts)}
+        del content["frequencies"]
+        print_json(content)
         return
     print_table(figures.name, ("", "", ""), _rows(figures))
-    console.print("\nTraining documents per label, most frequent label first (both axes logarithmic):")
-    top = int(figures.frequencies[0]) if len(figures.frequencies) else 0
-    console.print(f"{top:,} {sparkline(figures.frequencies)} {int(figures.frequencies[-1]) if top else 0:,}", highlight=False)
+    if counts:
+        console.print("\nTraining documents per label, most frequent label first (both axes logarithmic):")
+        console.print(f"{counts[0]:,} {sparkline(counts)} {counts[-1]:,}", highlight=False)
 
 
 def _rows(figures: Statistics) -> list[tuple[str, str, str]]:
@@ -37,5 +40,5 @@ def _rows(figures: Statistics) -> list[tuple[str, str, str]]:
         ("labels", f"{figures.n_labels:,}", f"{figures.unseen_labels:,} without a training document"),
         ("labels per document", f"{figures.labels_per_point:.2f}", ""),
         ("documents per label", f"{figures.points_per_label:.2f}", ""),
-        ("tail", f"{100 * figures.tail_share:.1f} %", "of labels have fewer than 5 training documents"),
+        ("tail", f"{100 * figures.share_of_labels_below_5:.1f} %", "of labels have fewer than 5 training documents"),
     ]

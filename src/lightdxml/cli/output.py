@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
@@ -34,7 +33,7 @@ def print_json(content: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; all columns but the first and the last are numbers."""
-    table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False, show_header=any(columns))
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0)
     for row in rows:
@@ -49,16 +48,15 @@ def fail(message: str) -> NoReturn:
     sys.exit(1)
 
 
-def sparkline(frequencies: NDArray[np.int64], width: int = 40) -> str:
-    """Draw frequencies, most frequent first, over their rank; both axes are logarithmic.
+def sparkline(counts: Sequence[int]) -> str:
+    """Draw counts as a row of bars of logarithmic height.
 
-    >>> sparkline(np.array([1000, 100, 10, 1]), width=4)
-    '█▆▃▁'
+    >>> sparkline([1000, 100, 10, 1])
+    '█▆▃▂'
     """
-    ranks = np.unique(np.geomspace(1, max(1, len(frequencies)), width).round().astype(int)) - 1
-    heights = np.log1p(frequencies[ranks]) if len(frequencies) else np.zeros(1)
-    scaled = heights / max(heights.max(), 1e-9) * (len(_BARS) - 1)
-    return "".join(_BARS[int(height)] for height in scaled.round())
+    heights = [math.log1p(count) for count in counts]
+    top = max([*heights, 1e-9])
+    return "".join(_BARS[round(height / top * (len(_BARS) - 1))] for height in heights)
 
 
 @contextmanager

@@ -252,18 +252,16 @@ def _documents(survey: _Survey) -> Iterator[Document]:
             if title == "see also"
             for reference in references(lines)
         )
-        labels = {label for label in found if label not in (None, name)}
+        labels = sorted({label for label in found if label and label != name})
         text = prose(sections)
         if labels and text:
-            yield Document(name, name.partition(".")[2], text, sorted(filter(None, labels)))
+            yield Document(name, name.partition(".")[2], text, labels)
 
 
 def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
     """Keep one document of those that say the same, the one with the shortest path."""
     seen = set()
-    for document in sorted(
-        documents, key=lambda document: (document.id.count("."), len(document.id), document.id)
-    ):
+    for document in sorted(documents, key=lambda one: (one.id.count("."), len(one.id), one.id)):
         words = document.text.casefold()
         if words not in seen:
             seen.add(words)
@@ -430,7 +428,7 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
         (r"(?:https?|ftp)://\S+", ""),
         (r"\\\s|\\[A-Za-z]+", ""),
         (r"\\(?=\W)", ""),
-        (r"^\s*(?:[-*•]|:[A-Z][\w ]*:)\s+", " "),
+        (r"^[ \t]*(?:[-*•]|:[A-Z][\w ]*:)\s+", " "),
         (r"\((?:[a-z] ?)+\|[a-z |]*\)", ""),  # how a border is filled, drawn in letters
     )
 )

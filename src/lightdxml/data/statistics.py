@@ -25,8 +25,8 @@ class Statistics:
     n_labels
         Labels, those without documents included.
     labels_per_point, points_per_label
-        Means over the documents of all parts, as the Extreme Classification repository counts.
-    tail_share
+        Means over the documents of train and test together, as the Extreme Classification repository counts.
+    share_of_labels_below_5
         The share of labels with fewer than 5 training documents.
     unseen_labels
         Labels without a training document.
@@ -42,9 +42,16 @@ class Statistics:
     n_labels: int
     labels_per_point: float
     points_per_label: float
-    tail_share: float
+    share_of_labels_below_5: float
     unseen_labels: int
     frequencies: NDArray[np.int64]
+
+    def curve(self, points: int = 40) -> list[tuple[int, int]]:
+        """Return (rank from 1, training documents) of labels at logarithmically spaced ranks."""
+        if not self.n_labels:
+            return []
+        ranks = np.unique(np.geomspace(1, self.n_labels, points).round().astype(int))
+        return [(rank, int(self.frequencies[rank - 1])) for rank in ranks.tolist()]
 
 
 def describe(data: Dataset) -> Statistics:
@@ -59,7 +66,8 @@ def describe(data: Dataset) -> Statistics:
     (1.5, 1.0, 1)
     """
     sizes = {part: len(split) for part, split in data.splits.items()}
-    assigned = sum(split.Y.nnz for split in data.splits.values())
+    counted = [split for part, split in data.splits.items() if part != "dev"]
+    assigned = sum(split.Y.nnz for split in counted)
     frequencies = np.sort(np.bincount(data.train.Y.indices, minlength=data.n_labels))[::-1]
     return Statistics(
         name=data.name,
@@ -68,9 +76,9 @@ def describe(data: Dataset) -> Statistics:
         n_test=sizes.get("test", 0),
         n_features=data.n_features,
         n_labels=data.n_labels,
-        labels_per_point=assigned / max(1, sum(sizes.values())),
+        labels_per_point=assigned / max(1, sum(map(len, counted))),
         points_per_label=assigned / max(1, data.n_labels),
-        tail_share=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
+        share_of_labels_below_5=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
         unseen_labels=int(np.count_nonzero(frequencies == 0)),
         frequencies=frequencies,
     )

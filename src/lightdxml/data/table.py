@@ -25,13 +25,17 @@ def delimiter_of(first_line: str) -> str | None:
     ';'
     """
     for delimiter in _DELIMITERS:
-        names = _names(next(csv.reader([first_line], delimiter=delimiter), []))
+        names = _column_names(first_line, delimiter)
         if "labels" in names and ("text" in names or "title" in names):
             return delimiter
     return None
 
 
-def _names(cells: list[str]) -> list[str]:
+def _column_names(line: str, delimiter: str) -> list[str]:
+    try:
+        cells = next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
     return [cell.strip().lower() for cell in cells]
 
 
@@ -55,7 +59,7 @@ def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
     delimiter = delimiter_of(header)
     if delimiter is None:
         raise DataError(path, excerpt(header), "columns named text and labels", line=header_number)
-    columns = _names(next(csv.reader([header], delimiter=delimiter)))
+    columns = _column_names(header, delimiter)
     for name in _COLUMNS:
         if columns.count(name) > 1:
             raise DataError(path, f"two columns named {name}", "one of each name", line=header_number)
