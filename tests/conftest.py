@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from lightdxml.data import Dataset, see_also as builder
+from lightdxml.data import Dataset
+from lightdxml.data import see_also as builder
 
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)

@@ -154,7 +154,14 @@ def test_sparse_dense_and_ranked_predictions_agree(dtype: Any) -> None:
     ranked = np.argsort(-dense, axis=1)
     stored = csr_matrix((dense.ravel(), np.tile(np.arange(20), 50), np.arange(51) * 20), shape=(50, 20))
     expected = evaluate(Y, ranked, k=5)
-    for predicted in (dense, stored, csr_array(stored), ranked.astype(np.int32), ranked[:, :5], ranked.tolist()):
+    for predicted in (
+        dense,
+        stored,
+        csr_array(stored),
+        ranked.astype(np.int32),
+        ranked[:, :5],
+        ranked.tolist(),
+    ):
         assert evaluate(Y, predicted, k=5) == expected
 
 

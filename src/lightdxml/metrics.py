@@ -19,7 +19,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.kernels import parallel, ranking
 
 Predictions: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]]"
-Ignore: TypeAlias = "csr_matrix | ArrayLike | None"
+Ignore: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]] | None"
 Cutoffs: TypeAlias = "int | Iterable[int]"
 
 _CHUNK_ROWS = 1 << 14
@@ -222,7 +222,7 @@ def _cutoffs(k: Cutoffs) -> list[int]:
 def _ignored(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None:
     if ignore is None:
         return None
-    if scipy.sparse.issparse(ignore):
+    if isinstance(ignore, scipy.sparse.sparray | scipy.sparse.spmatrix):
         if ignore.shape != shape:
             raise ValueError(f"ignore has shape {ignore.shape}: it must be that of Y_true, {shape}")
         return _labels(ignore, "ignore")
@@ -237,15 +237,15 @@ def _ignored(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None:
     return _labels(csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=shape, dtype=np.int64), "ignore")
 
 
-def _rank(
-    predicted: Predictions, shape: tuple[int, int], k: int, ignored: csr_matrix | None
-) -> NDArray[np.int32]:
+def _rank(predicted: Predictions, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
     """Return the first k labels of every document, -1 where there are fewer."""
     if scipy.sparse.issparse(predicted):
         return _rank_scores(csr_matrix(predicted), shape, k, ignored)
     array = _pad(predicted) if isinstance(predicted, Sequence) else np.asarray(predicted)
     if array.ndim != 2 or array.shape[0] != shape[0]:
-        raise ValueError(f"predictions have shape {array.shape}: there must be one row for each of {shape[0]} documents")
+        raise ValueError(
+            f"predictions have shape {array.shape}: there must be one row for each of {shape[0]} documents"
+        )
     if array.dtype.kind == "f":
         every = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
         if array.shape != shape:
@@ -287,9 +287,7 @@ def _rank_given(array: NDArray[Any], k: int, ignored: csr_matrix | None) -> NDAr
     return np.ascontiguousarray(ranked[:, :k])
 
 
-def _rank_scores(
-    scores: csr_matrix, shape: tuple[int, int], k: int, ignored: csr_matrix | None
-) -> NDArray[np.int32]:
+def _rank_scores(scores: csr_matrix, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
     if scores.shape != shape:
         raise ValueError(f"scores have shape {scores.shape}: they must have that of Y_true, {shape}")
     values = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
@@ -297,7 +295,10 @@ def _rank_scores(
     pointers = scores.indptr.astype(np.int64)
     if ignored is None:
         ignored = csr_matrix(shape, dtype=np.int8)
-    ignore_pointers, ignore_columns = ignored.indptr.astype(np.int64), ignored.indices.astype(np.int32, copy=False)
+    ignore_pointers, ignore_columns = (
+        ignored.indptr.astype(np.int64),
+        ignored.indices.astype(np.int32, copy=False),
+    )
     ranked = np.empty((shape[0], k), dtype=np.int32)
 
     def rank(bounds: tuple[int, int]) -> int:
@@ -334,7 +335,9 @@ def _mean_gains(judged: _Judged, inv_propensity: ArrayLike | None) -> dict[str, 
 def _weights(inv_propensity: ArrayLike, n_labels: int) -> NDArray[np.float64]:
     weights = np.ascontiguousarray(inv_propensity, dtype=np.float64)
     if weights.shape != (n_labels,):
-        raise ValueError(f"inv_propensity has shape {weights.shape}: it must have one entry for each of {n_labels} labels")
+        raise ValueError(
+            f"inv_propensity has shape {weights.shape}: it must have one entry for each of {n_labels} labels"
+        )
     if not np.all(np.isfinite(weights)) or (weights < 0).any():
         raise ValueError("inv_propensity holds negative or infinite values: use inverse_propensity(Y_train)")
     return weights
@@ -348,11 +351,11 @@ def _label_means(judged: _Judged, cutoffs: list[int]) -> dict[str, float]:
     cut_of_place = np.searchsorted(cutoffs, np.arange(1, cutoffs[-1] + 1))
     ranking.count_labels(judged.ranked, judged.hits, cut_of_place, predicted, right)
     true = np.bincount(judged.Y.indices, minlength=n_labels)
-    occurring = max(1, np.count_nonzero(true))
+    occurring = max(1, int(np.count_nonzero(true)))
     coverage, macro_f1 = {}, {}
     for cut, n_predicted, n_right in zip(cutoffs, predicted.cumsum(axis=0), right.cumsum(axis=0), strict=True):
         either = true + n_predicted
         f1 = np.divide(2.0 * n_right, either, out=np.zeros(n_labels), where=either > 0)
-        coverage[f"coverage@{cut}"] = 100.0 * float(np.count_nonzero(n_right)) / float(occurring)
+        coverage[f"coverage@{cut}"] = 100.0 * float(np.count_nonzero(n_right)) / occurring
         macro_f1[f"macro-F1@{cut}"] = 100.0 * float(f1.mean())
     return coverage | macro_f1

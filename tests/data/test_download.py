@@ -162,9 +162,7 @@ def file(
     return answer
 
 
-def text(
-    content: str | bytes, status: int = 200, kind: str = "text/html", encoding: str | None = None
-) -> Script:
+def text(content: str | bytes, status: int = 200, kind: str = "text/html", encoding: str | None = None) -> Script:
     body = content.encode() if isinstance(content, str) else content
 
     def answer(handler: Handler) -> None:
@@ -266,9 +264,7 @@ def test_stalled_connection_is_resumed(site: Site, tmp_path: Path, monkeypatch: 
     assert site.ranges[-1] == "bytes=20000-"
 
 
-def test_connection_that_never_brings_more_fails_in_the_end_and_keeps_the_part(
-    site: Site, tmp_path: Path
-) -> None:
+def test_connection_that_never_brings_more_fails_in_the_end_and_keeps_the_part(site: Site, tmp_path: Path) -> None:
     site.says(file(upto=5000), file(upto=0))
     with pytest.raises(DownloadError, match=r"5000 of \d+ bytes.*kept in .*data\.zip\.part.*resumes$"):
         fetch(site.url, tmp_path / "data.zip", retries=3, backoff=0)
@@ -318,9 +314,7 @@ def test_part_of_another_address_is_not_continued(site: Site, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("note", [None, b"", b"[]", b'{"url": 1}'])
-def test_part_without_a_readable_note_is_not_continued(
-    site: Site, tmp_path: Path, note: bytes | None
-) -> None:
+def test_part_without_a_readable_note_is_not_continued(site: Site, tmp_path: Path, note: bytes | None) -> None:
     (tmp_path / "data.zip.part").write_bytes(b"of unknown origin")
     if note is not None:
         (tmp_path / "data.zip.part.json").write_bytes(note)
@@ -352,9 +346,7 @@ def test_part_from_a_wrong_place_is_not_glued(site: Site, tmp_path: Path, shift:
     assert site.ranges == [None, "bytes=30000-", None]
 
 
-@pytest.mark.parametrize(
-    "part", ["", "bytes", "bytes 30000-10/200000", "bytes 30000-900000/200000", "x 1-2/3"]
-)
+@pytest.mark.parametrize("part", ["", "bytes", "bytes 30000-10/200000", "bytes 30000-900000/200000", "x 1-2/3"])
 def test_part_without_a_sensible_place_is_not_glued(site: Site, tmp_path: Path, part: str) -> None:
     def odd(handler: Handler) -> None:
         handler.send_response(206)
@@ -389,9 +381,7 @@ def test_file_that_changes_between_attempts_is_not_glued(
     assert fetch(site.url, tmp_path / "data.zip", backoff=0).read_bytes() == OTHER
 
 
-def test_checksums_tell_a_changed_file_without_any_tag_and_of_the_same_length(
-    site: Site, tmp_path: Path
-) -> None:
+def test_checksums_tell_a_changed_file_without_any_tag_and_of_the_same_length(site: Site, tmp_path: Path) -> None:
     site.says(file(OTHER, upto=30_000, etag=None), file(etag=None))
     assert fetch(site.url, tmp_path / "data.zip", backoff=0).read_bytes() == BODY
     assert site.ranges == [None, "bytes=30000-", None]
@@ -472,9 +462,7 @@ def test_chunks_that_break_are_resumed(site: Site, tmp_path: Path) -> None:
         handler.send_header("ETag", '"one"')
         handler.send_header("Connection", "close")
         handler.end_headers()
-        handler.wfile.write(
-            b"%x\r\n" % 40_000 + BODY[:40_000] + b"\r\n" + b"%x\r\n" % 40_000 + BODY[40_000:40_004]
-        )
+        handler.wfile.write(b"%x\r\n" % 40_000 + BODY[:40_000] + b"\r\n" + b"%x\r\n" % 40_000 + BODY[40_000:40_004])
 
     site.says(chunked, file())
     assert fetch(site.url, tmp_path / "data", backoff=0).read_bytes() == BODY
@@ -561,9 +549,7 @@ def test_something_else_under_an_archives_name_is_an_error(site: Site, tmp_path:
         text(gzip.compress(b"<html><title>Quota exceeded</title>"), encoding="gzip"),
     ],
 )
-def test_page_in_place_of_the_file_is_an_error_with_its_title(
-    site: Site, tmp_path: Path, answer: Script
-) -> None:
+def test_page_in_place_of_the_file_is_an_error_with_its_title(site: Site, tmp_path: Path, answer: Script) -> None:
     site.says(file(upto=5000))
     with pytest.raises(DownloadError):
         fetch(site.url, tmp_path / "data.zip", retries=0, backoff=0)
@@ -643,9 +629,7 @@ def test_other_forms_are_pages(site: Site, tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 429])
 def test_refusals_are_not_repeated(site: Site, tmp_path: Path, status: int) -> None:
     site.says(text("<html><title>Not for you</title>", status))
-    with pytest.raises(
-        DownloadError, match=rf"answered {status} .*titled 'Not for you'.*by hand from {PAGE}"
-    ):
+    with pytest.raises(DownloadError, match=rf"answered {status} .*titled 'Not for you'.*by hand from {PAGE}"):
         fetch(site.url, tmp_path / "data.zip", page=PAGE, backoff=0)
     assert len(site.requests) == 1
     assert names(tmp_path) == []
@@ -1110,9 +1094,7 @@ def test_broken_archive_is_put_aside(site: Site, tmp_path: Path) -> None:
 def test_raw_text_stands_beside_and_its_features_are_not_counted(site: Site, tmp_path: Path) -> None:
     site.says(file(SET))
     bag = get("LF-Amazon-131K", url=site.url, folder=tmp_path, verify=counted(294805, 134835, 80000, 131073))
-    text_ = get(
-        "LF-Amazon-131K", raw=True, url=site.url, folder=tmp_path, verify=counted(294805, 134835, 0, 131073)
-    )
+    text_ = get("LF-Amazon-131K", raw=True, url=site.url, folder=tmp_path, verify=counted(294805, 134835, 0, 131073))
     assert (bag.name, text_.name) == ("LF-Amazon-131K", "LF-Amazon-131K-raw")
     assert names(tmp_path) == ["LF-Amazon-131K", "LF-Amazon-131K-raw"]
     assert len(site.requests) == 2

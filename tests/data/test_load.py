@@ -81,7 +81,12 @@ def test_every_text_format_may_be_compressed(tmp_path: Path, content: str, pack:
 
 def test_split_form_is_read_as_a_pair(tmp_path: Path) -> None:
     put(tmp_path, trn_X_Xf__txt=MATRIX_X, trn_X_Y__txt=MATRIX_Y, tst_X_Xf__txt=MATRIX_X, tst_X_Y__txt=MATRIX_Y)
-    put(tmp_path, filter_labels_test__txt="0 2\n1 1\n", lbl_X_Xf__txt="4 3\n0:1\n0:1\n0:1\n0:1\n", Yf__txt="a\nb\nc\nd\n")
+    put(
+        tmp_path,
+        filter_labels_test__txt="0 2\n1 1\n",
+        lbl_X_Xf__txt="4 3\n0:1\n0:1\n0:1\n0:1\n",
+        Yf__txt="a\nb\nc\nd\n",
+    )
     data = load(tmp_path)
     assert data.train.X is not None
     assert data.train.X.toarray().tolist() == X
@@ -182,10 +187,19 @@ def _npz(path: Path, **arrays: Any) -> None:
     [
         ({"a": np.zeros(3)}, "no readable sparse matrix"),
         ({"data": np.array([{}], dtype=object)}, "no readable sparse matrix"),
-        ({"format": b"csr", "shape": [1, 2], "data": [np.nan], "indices": [0], "indptr": [0, 1]}, "NaN or infinite"),
+        (
+            {"format": b"csr", "shape": [1, 2], "data": [np.nan], "indices": [0], "indptr": [0, 1]},
+            "NaN or infinite",
+        ),
         ({"format": b"csr", "shape": [1, 2], "data": [1e300], "indices": [0], "indptr": [0, 1]}, "overflows"),
-        ({"format": b"csr", "shape": [1, 2], "data": [1.0], "indices": [5], "indptr": [0, 1]}, "contradicts itself"),
-        ({"format": b"csr", "shape": [1, 2], "data": [1.0], "indices": [-1], "indptr": [0, 1]}, "contradicts itself"),
+        (
+            {"format": b"csr", "shape": [1, 2], "data": [1.0], "indices": [5], "indptr": [0, 1]},
+            "contradicts itself",
+        ),
+        (
+            {"format": b"csr", "shape": [1, 2], "data": [1.0], "indices": [-1], "indptr": [0, 1]},
+            "contradicts itself",
+        ),
         ({"format": b"csr", "shape": [1, 2], "data": [1j], "indices": [0], "indptr": [0, 1]}, "real numbers"),
         ({"format": b"csr", "shape": [2, 2], "data": [1.0], "indices": [0], "indptr": [0, 9, 1]}, "matrix"),
     ],
@@ -338,7 +352,10 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, content: str, message: str
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"train__txt": XC, "test__txt": "1 9 4\n0 0:1\n"}, "test.txt: found 9 features, expected 3, as in train.txt"),
+        (
+            {"train__txt": XC, "test__txt": "1 9 4\n0 0:1\n"},
+            "test.txt: found 9 features, expected 3, as in train.txt",
+        ),
         ({"train__txt": XC, "test__txt": "1 3 5\n0 0:1\n"}, "found 5 labels, expected 4"),
         ({"train__txt": XC, "labels__txt": "a\nb\n"}, "2 label names for 4 labels"),
         ({"train__txt": XC, "vocabulary__txt": "a\n"}, "1 feature names for 3 features"),
@@ -399,7 +416,10 @@ texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
     st.sampled_from(["", "gz", "zst"]),
 )
 def test_any_text_data_written_as_jsonl_reads_back_the_same(
-    tmp_path_factory: pytest.TempPathFactory, labels: list[str], rows: list[tuple[str, str, set[int]]], packed: Any
+    tmp_path_factory: pytest.TempPathFactory,
+    labels: list[str],
+    rows: list[tuple[str, str, set[int]]],
+    packed: Any,
 ) -> None:
     Y = np.zeros((len(rows), len(labels)), dtype=np.float32)
     for i, (_, _, row) in enumerate(rows):
@@ -410,7 +430,9 @@ def test_any_text_data_written_as_jsonl_reads_back_the_same(
         ids=[str(i) for i in range(len(rows))],
         ignore=np.array([[0, 0]]),
     )
-    folder = save(Dataset("any", train, test=train, label_names=labels), tmp_path_factory.mktemp("any"), "jsonl", packed)
+    folder = save(
+        Dataset("any", train, test=train, label_names=labels), tmp_path_factory.mktemp("any"), "jsonl", packed
+    )
     data = load(folder)
     assert data.label_names == labels
     for split in (data.train, data.test):
@@ -430,7 +452,7 @@ def test_features_written_read_back_the_same(tmp_path: Path, format: Any, compre
     rng = np.random.default_rng(0)
     dense = np.where(rng.random((6, 5)) < 0.5, rng.normal(size=(6, 5)), 0).astype(np.float32)
     split = Split(Y=csr_matrix((rng.random((6, 3)) < 0.5).astype(np.float32)), X=csr_matrix(dense))
-    names = ["comma, quote\"", "line\nbreak", "emoji 🐈"]
+    names = ['comma, quote"', "line\nbreak", "emoji 🐈"]
     data = Dataset("d", split, dev=split, label_names=names, feature_names=list("abcde"))
     read = load(save(data, tmp_path / "out", format, compression))
     assert read.label_names == names
@@ -472,4 +494,9 @@ def test_all_development_sets_are_read(shared_data: Path) -> None:
     for name, (n_train, n_test, n_features, n_labels) in sizes.items():
         data = load(shared_data / name)
         assert data.test is not None
-        assert (len(data.train), len(data.test), data.n_features, data.n_labels) == (n_train, n_test, n_features, n_labels)
+        assert (len(data.train), len(data.test), data.n_features, data.n_labels) == (
+            n_train,
+            n_test,
+            n_features,
+            n_labels,
+        )

@@ -86,9 +86,7 @@ def test_numbers_are_the_repositorys() -> None:
         ),
     ],
 )
-def test_propensity_constants_are_those_of_the_sets_family(
-    constants: tuple[float, float], names: set[str]
-) -> None:
+def test_propensity_constants_are_those_of_the_sets_family(constants: tuple[float, float], names: set[str]) -> None:
     found = {entry.name for entry in entries() if constants == (entry.A, entry.B)}
     assert found == names
 

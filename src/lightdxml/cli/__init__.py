@@ -20,7 +20,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data = typer.Typer(
-    help="List, describe, fetch, convert and split data sets.", no_args_is_help=True, rich_markup_mode="markdown"
+    help="List, describe, fetch, convert and split data sets.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
 )
 app.add_typer(data, name="data")
 data.command("list")(data_list.run)

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, console, print_json, print_table, sparkline
+from lightdxml.cli.output import (
+    Encoding,
+    Json,
+    OldSplit,
+    Separator,
+    Source,
+    console,
+    print_json,
+    print_table,
+    sparkline,
+)
 from lightdxml.data import load
 from lightdxml.data.statistics import Statistics, describe
 
 
 def run(
-    source: Source, json: Json = False, separator: Separator = "|", encoding: Encoding = "utf-8", old_split: OldSplit = 0
+    source: Source,
+    json: Json = False,
+    separator: Separator = "|",
+    encoding: Encoding = "utf-8",
+    old_split: OldSplit = 0,
 ) -> None:
     """Read a data set and show its sizes, labels per document, documents per label, head and tail.
 
@@ -40,5 +54,9 @@ def _rows(figures: Statistics) -> list[tuple[str, str, str]]:
         ("labels", f"{figures.n_labels:,}", f"{figures.unseen_labels:,} without a training document"),
         ("labels per document", f"{figures.labels_per_point:.2f}", ""),
         ("documents per label", f"{figures.points_per_label:.2f}", ""),
-        ("tail", f"{100 * figures.share_of_labels_below_5:.1f} %", "of labels have fewer than 5 training documents"),
+        (
+            "tail",
+            f"{100 * figures.share_of_labels_below_5:.1f} %",
+            "of labels have fewer than 5 training documents",
+        ),
     ]

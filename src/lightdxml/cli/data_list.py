@@ -23,8 +23,15 @@ def run(json: Json = False) -> None:
         return
     shown = ("n_train", "n_test", "n_features", "n_labels")
     cells = [
-        [str(row["name"]), *(f"{row[key]:,}" if key in row else "" for key in shown), str(row["status"])] for row in rows
+        [str(row["name"]), *(f"{row[key]:,}" if key in row else "" for key in shown), str(row["status"])]
+        for row in rows
     ]
     print_table("Data sets", ("name", "train", "test", "features", "labels", "status"), cells)
-    console.print("\nFetch one with [bold]lightdxml data get NAME[/], look at one with [bold]lightdxml data info NAME[/].")
-    console.print(f"Fetched sets lie in {registry.cache_folder()} (LIGHTDXML_DATA moves it).", highlight=False, soft_wrap=True)
+    console.print(
+        "\nFetch one with [bold]lightdxml data get NAME[/], look at one with [bold]lightdxml data info NAME[/]."
+    )
+    console.print(
+        f"Fetched sets lie in {registry.cache_folder()} (LIGHTDXML_DATA moves it).",
+        highlight=False,
+        soft_wrap=True,
+    )

@@ -11,7 +11,14 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 console = Console()
@@ -33,7 +40,15 @@ def print_json(content: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; all columns but the first and the last are numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None, pad_edge=False, show_header=any(columns))
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=any(columns),
+    )
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0)
     for row in rows:
@@ -62,7 +77,13 @@ def sparkline(counts: Sequence[int]) -> str:
 @contextmanager
 def download_bar(title: str) -> Iterator[Any]:
     """Show a bar while something is fetched; yields what to call with the bytes so far and in all."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

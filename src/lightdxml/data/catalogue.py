@@ -18,7 +18,7 @@ BUILDERS: dict[str, Callable[[], Dataset]] = {
 
 
 def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf-8", split: int = 0) -> Dataset:
-    """Read a data set from a file, a folder, or by name.
+    r"""Read a data set from a file, a folder, or by name.
 
     What a file is, is seen from its content: XC text with or without a header, the split form with one matrix a
     file, the old form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV and TSV; plain, `.gz` or `.zst`.
@@ -45,7 +45,7 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "pets.csv")
-    ...     _ = path.write_text("text,labels\\na purring cat,cat|pet\\na barking dog,dog|pet\\n")
+    ...     _ = path.write_text("text,labels\na purring cat,cat|pet\na barking dog,dog|pet\n")
     ...     data = load(path)
     >>> data.label_names
     ['cat', 'pet', 'dog']
@@ -80,7 +80,9 @@ def _not_here(name: str) -> DataError:
     known = {entry.name.lower(): entry.name for entry in registry.entries()}
     if name.lower() in known:
         proper = known[name.lower()]
-        return DataError(name, "a known data set that is not here yet", f"it to be fetched: lightdxml data get {proper}")
+        return DataError(
+            name, "a known data set that is not here yet", f"it to be fetched: lightdxml data get {proper}"
+        )
     near = difflib.get_close_matches(name.lower(), [*known, *BUILDERS], n=3, cutoff=0.5)
     hint = f"perhaps {' or '.join(known.get(key, key) for key in near)}" if near else "a path or a known name"
     return DataError(name, "neither a file nor a data set of this name", f"{hint} (lightdxml data list shows all)")

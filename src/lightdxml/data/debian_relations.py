@@ -91,9 +91,7 @@ def _lists_of_apt() -> _Lists:
         last = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise DataError("apt-get indextargets", f"an error ({last})", "the names of apt's package lists")
     targets = list(stanzas(result.stdout.splitlines(), _TARGET_FIELDS))
-    ours = [
-        target for target in targets if (target.get("Origin"), target.get("Component")) == ("Debian", "main")
-    ]
+    ours = [target for target in targets if (target.get("Origin"), target.get("Component")) == ("Debian", "main")]
     kinds: dict[str, list[Path]] = {"Packages": [], "Translations": []}
     for target in ours or targets:
         path = Path(target.get("Filename", ""))
@@ -148,9 +146,7 @@ def _read(lists: _Lists) -> dict[str, _Package]:
 def _package(stanza: dict[str, str]) -> _Package:
     names = {sys.intern(name) for field in RELATIONS for name in related_packages(stanza.get(field, ""))}
     description = stanza.get("Description") or stanza.get("Description-en", "")
-    return _Package(
-        stanza.get("Version", ""), description, stanza.get("Description-md5", ""), tuple(sorted(names))
-    )
+    return _Package(stanza.get("Version", ""), description, stanza.get("Description-md5", ""), tuple(sorted(names)))
 
 
 def _documents(packages: dict[str, _Package]) -> Iterator[Document]:
@@ -284,8 +280,7 @@ def version_key(version: str) -> tuple[object, ...]:
 def _version_part(part: str) -> tuple[tuple[tuple[int, ...], int], ...]:
     # The 0 ends each run of characters, so that a tilde sorts before an end, and an end before all else.
     return tuple(
-        ((*map(_character_rank, other), 0), int(digits or 0))
-        for other, digits in re.findall(r"(\D*)(\d*)", part)
+        ((*map(_character_rank, other), 0), int(digits or 0)) for other, digits in re.findall(r"(\D*)(\d*)", part)
     )
 
 

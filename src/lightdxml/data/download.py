@@ -618,9 +618,7 @@ def _check_archive(path: Path, kind: str, thorough: bool) -> None:
         for _ in _stream_members(path, kind):
             pass
         return
-    with zipfile.ZipFile(
-        path
-    ) as archive:  # its directory stands at the end: it opens only if it is all there
+    with zipfile.ZipFile(path) as archive:  # its directory stands at the end: it opens only if it is all there
         if thorough and (name := archive.testzip()) is not None:
             raise zipfile.BadZipFile(f"{excerpt(name)} does not have its checksum")
 

@@ -35,10 +35,10 @@ class DataError(ValueError):
 
 
 def excerpt(text: str | bytes, limit: int = 60) -> str:
-    """Quote the beginning of a text for an error message, with every odd character escaped.
+    r"""Quote the beginning of a text for an error message, with every odd character escaped.
 
-    >>> excerpt(b"3:x\\n")
-    "'3:x\\\\n'"
+    >>> excerpt(b"3:x\n")
+    "'3:x\\n'"
     """
     shown = text[: limit + 1]
     if isinstance(shown, bytes):

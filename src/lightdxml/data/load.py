@@ -19,7 +19,20 @@ _LABEL_NAME_FILES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json
 _FEATURE_NAME_FILES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
 _FILTER_FILES = re.compile(r"filter.*\.txt")
 _SPLIT_FILES = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
-_DATA_SUFFIXES = (".txt", ".svm", ".svmlight", ".libsvm", ".dat", ".data", ".npz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+_DATA_SUFFIXES = (
+    ".txt",
+    ".svm",
+    ".svmlight",
+    ".libsvm",
+    ".dat",
+    ".data",
+    ".npz",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".csv",
+    ".tsv",
+)
 _MATRICES = ("xc-matrix", "npz")
 
 
@@ -196,7 +209,10 @@ def _read_old_form(loading: _Loading, files: _Files) -> None:
 
 
 def _finish(
-    loading: _Loading, name: str, label_names: list[str] | dict[str, str] | None, feature_names: list[str] | None
+    loading: _Loading,
+    name: str,
+    label_names: list[str] | dict[str, str] | None,
+    feature_names: list[str] | None,
 ) -> Dataset:
     """Bring the parts to one width and put the names on."""
     names: list[str] | None
@@ -227,7 +243,7 @@ def _width(loading: _Loading, what: str, n_names: int) -> int:
     for part, split in loading.splits.items():
         matrix = split.Y if what == "labels" else split.X
         if matrix is not None:
-            widths[part] = matrix.shape[1]
+            widths[part] = int(matrix.shape[1])
     if loading.formats <= {"xc-text", "xc-matrix", "npz"}:
         for part, width in widths.items():
             if width != widths["train"]:

@@ -65,9 +65,7 @@ def save(data: Dataset, folder: str | Path, format: SaveFormat, compression: Com
     return folder
 
 
-def _save_split(
-    split: Split, folder: Path, part: str, format: SaveFormat, suffix: str, names: Sequence[str]
-) -> None:
+def _save_split(split: Split, folder: Path, part: str, format: SaveFormat, suffix: str, names: Sequence[str]) -> None:
     if format == "jsonl":
         jsonl.write(folder / f"{part}.jsonl{suffix}", split, names)
         return

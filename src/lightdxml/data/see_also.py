@@ -268,9 +268,7 @@ def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
             yield document
 
 
-def _resolve(
-    reference: str, home: str, canonical: dict[str, str], by_last_word: dict[str, set[str]]
-) -> str | None:
+def _resolve(reference: str, home: str, canonical: dict[str, str], by_last_word: dict[str, set[str]]) -> str | None:
     """Find the object that a reference within the docstring of `home` means, as a reader would."""
     reference = re.sub(r"^np\.", "numpy.", reference)
     scopes = home.split(".")
@@ -303,12 +301,7 @@ def split_sections(doc: str) -> list[tuple[str, list[str]]]:
     sections: list[tuple[str, list[str]]] = [("", [])]
     lines = [line.rstrip() for line in inspect.cleandoc(doc).splitlines()]
     for i, line in enumerate(lines):
-        if (
-            i
-            and line.endswith(("---", "==="))
-            and _UNDERLINE.fullmatch(line)
-            and _TITLE.fullmatch(lines[i - 1])
-        ):
+        if i and line.endswith(("---", "===")) and _UNDERLINE.fullmatch(line) and _TITLE.fullmatch(lines[i - 1]):
             sections[-1][1].pop()
             sections.append((lines[i - 1].strip(" :").lower(), []))
         else:

@@ -40,10 +40,17 @@ def split(data: Dataset, test: float = 0.0, dev: float = 0.0, seed: int = 0) -> 
     if not counts:
         raise ValueError("both shares are 0: say how much to set aside for test or dev")
     if sum(counts.values()) >= n:
-        raise ValueError(f"{sum(counts.values())} of {n} documents set aside leave none to train on: give smaller shares")
+        raise ValueError(
+            f"{sum(counts.values())} of {n} documents set aside leave none to train on: give smaller shares"
+        )
     order = np.random.default_rng(seed).permutation(n)
     parts = {}
     for name, count in counts.items():
         parts[name] = data.train.take(np.sort(order[:count]))
         order = order[count:]
-    return replace(data, train=data.train.take(np.sort(order)), **parts)
+    return replace(
+        data,
+        train=data.train.take(np.sort(order)),
+        test=parts.get("test", data.test),
+        dev=parts.get("dev", data.dev),
+    )

@@ -1,4 +1,4 @@
-"""Raw text of the Extreme Classification repository: `{"uid", "title", "content", "target_ind", "target_rel"}` a line."""
+"""Raw text of the XC repository: `{"uid", "title", "content", "target_ind", "target_rel"}` a line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ def read(path: Path, encoding: str = "utf-8") -> Split:
     rows: list[list[tuple[int, float]]] = []
     n_labels = 0
     for number, record in records(path, encoding):
-        texts.add(path, number, record.get("uid"), *(text_field(path, number, record, f) for f in ("title", "content")))
+        texts.add(
+            path,
+            number,
+            record.get("uid"),
+            *(text_field(path, number, record, f) for f in ("title", "content")),
+        )
         targets = _targets(path, number, record)
         n_labels = max([n_labels, *(target + 1 for target in targets)])
         # Sorted by label, then relevance, so that the dictionary keeps the larger one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +216,7 @@ def _parse_range(
     labels = np.empty(size // 2 + 1, dtype=np.int32)
     slow = np.empty((1024, 3), dtype=np.int64)
     while True:
-        rows, f, l, s, code, fault = parse.parse_lines(
+        rows, n_features_read, n_labels_read, n_slow, code, fault = parse.parse_lines(
             block, start, stop, with_labels, with_comments, n_features, n_labels,
             row_features, row_labels, features, values, labels, slow,
         )  # fmt: skip
@@ -225,10 +226,10 @@ def _parse_range(
     return _Range(
         row_features[:rows],
         row_labels[:rows],
-        features[:f],
-        values[:f],
-        labels[:l],
-        slow[:s],
+        features[:n_features_read],
+        values[:n_features_read],
+        labels[:n_labels_read],
+        slow[:n_slow],
         code,
         fault,
     )
@@ -262,12 +263,21 @@ def _fault(path: Path, block: NDArray[np.uint8], done: _Range, header: Header | 
     columns = "features" if header is None or header.n_labels is not None else "columns"
     words = {
         parse.BAD_LABEL: (token, "label ids, whole numbers from 0 separated by commas"),
-        parse.LABEL_RANGE: (f"label id {token}", f"ids from 0 to {n_labels - 1} ({source} {n_labels} labels)"),
+        parse.LABEL_RANGE: (
+            f"label id {token}",
+            f"ids from 0 to {n_labels - 1} ({source} {n_labels} labels)",
+        ),
         parse.LABEL_NOT_ALLOWED: (f"label id {token}", "only column:value, as this file holds no labels"),
         parse.BAD_FEATURE: (token, "feature:value with a whole number from 0 as feature"),
-        parse.NO_COLON: (f"{token} without a colon", "feature:value (labels stand first, separated by commas)"),
+        parse.NO_COLON: (
+            f"{token} without a colon",
+            "feature:value (labels stand first, separated by commas)",
+        ),
         parse.FEATURE_RANGE: (token, f"ids from 0 to {n_features - 1} ({source} {n_features} {columns})"),
-        parse.FEATURE_TWICE: (f"a feature that stands twice in {excerpt(line_rest)}", "each feature once a document"),
+        parse.FEATURE_TWICE: (
+            f"a feature that stands twice in {excerpt(line_rest)}",
+            "each feature once a document",
+        ),
         parse.BAD_VALUE: (token, "feature:value with a decimal number as value"),
         parse.NOT_FINITE: (token, "a finite value, neither NaN nor infinite"),
         parse.OVERFLOW: (f"{token}, which overflows", "a number that fits into a float32"),
@@ -289,9 +299,7 @@ def _assemble(path: Path, parts: _Parts, header: Header | None) -> Lines:
     return Lines(X, Y, header)
 
 
-def _count_rows(
-    path: Path, row_features: NDArray[Any], row_labels: NDArray[Any], header: Header | None
-) -> int:
+def _count_rows(path: Path, row_features: NDArray[Any], row_labels: NDArray[Any], header: Header | None) -> int:
     """Return the number of documents; blank lines after the last one are none."""
     filled = np.flatnonzero((row_features > 0) | (row_labels > 0))
     last = int(filled[-1]) + 1 if len(filled) else 0
@@ -303,9 +311,7 @@ def _count_rows(
     return found
 
 
-def _csr(
-    values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], width: int
-) -> csr_matrix:
+def _csr(values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], width: int) -> csr_matrix:
     pointers = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=pointers[1:])
     if pointers[-1] <= _ID_LIMIT:
@@ -364,4 +370,4 @@ def _pair_texts(rows: csr_matrix) -> list[str]:
 def _row_texts(tokens: Sequence[str], matrix: csr_matrix, start: int, separator: str) -> list[str]:
     """Join the tokens of each of the rows from `start`."""
     pointers = (matrix.indptr[start : start + _WRITE_ROWS + 1] - matrix.indptr[start]).tolist()
-    return [separator.join(tokens[a:b]) for a, b in zip(pointers, pointers[1:], strict=False)]
+    return [separator.join(tokens[a:b]) for a, b in pairwise(pointers)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ def ranges(n: int, parts: int) -> list[tuple[int, int]]:
     [(0, 3), (3, 6), (6, 10)]
     """
     bounds = [n * i // parts for i in range(parts + 1)]
-    return [(a, b) for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+    return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
 def run(function: Callable[[T], R], items: Sequence[T], threads: int | None = None) -> list[R]:
