@@ -15,8 +15,9 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data import see_also as builder
 from lightdxml.data.dataset import Dataset
+from lightdxml.data.documents import Document, is_test, split_by_hash
 from lightdxml.data.errors import DataError
-from lightdxml.data.see_also import Document, is_test, prose, references, split_by_hash, split_sections
+from lightdxml.data.see_also import prose, references, split_sections
 
 PUBLIC = r"(?:numpy|scipy|sklearn)(?:\.[A-Za-z]\w*)*"
 

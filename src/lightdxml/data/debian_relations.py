@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from lightdxml.data.dataset import Dataset
+from lightdxml.data.documents import Document, split_by_hash
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import check_encoding, decode, reading
-from lightdxml.data.see_also import Document, split_by_hash
 
 RELATIONS = ("Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances")
 
