@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +20,11 @@ class BadLineError(ValueError):
 
 def nearest_float32(text: str) -> np.float32:
     """Return the float32 nearest to a decimal number, ties to even, by exact arithmetic."""
+    size = Decimal(text).adjusted() if Decimal(text) else -99
+    if size < -60:
+        return np.float32(0)
+    if size > 60:
+        raise BadLineError("overflow")
     exact = Fraction(text)
     with np.errstate(over="ignore", under="ignore"):
         near = np.float32(float(exact))
