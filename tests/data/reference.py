@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -20,8 +19,10 @@ class BadLineError(ValueError):
 
 def nearest_float32(text: str) -> np.float32:
     """Return the float32 nearest to a decimal number, ties to even, by exact arithmetic."""
-    size = Decimal(text).adjusted() if Decimal(text) else -99
-    if size < -60:
+    whole, _, part = re.sub(r"[eE].*", "", text.lstrip("+-")).partition(".")
+    digits = (whole + part).lstrip("0")
+    size = len(digits) - len(part) + int(re.split("[eE]", text + "e0")[1])
+    if not digits or size < -60:
         return np.float32(0)
     if size > 60:
         raise BadLineError("overflow")
