@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import platformdirs
 
-from .errors import DataError
+from lightdxml.data.errors import DataError
 
 _PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
 _DRIVE = "https://drive.google.com/uc"

@@ -1,0 +1,171 @@
+"""Hyper-parameters: one validated set of them, and those of the paper."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+Index = Literal["auto", "exact", "hnsw"]
+Schedule = Literal["cosine", "steps"]
+
+
+@dataclass(frozen=True)
+class Config:
+    """What training can be told, in the paper's names.
+
+    Attributes
+    ----------
+    D
+        Dimensions of the space in which documents and labels lie.
+    k
+        Labels in a document's shortlist S_k.
+    learning_rate
+        Adam's, for features and classifier.
+    e_model, e_label, e_hat_label
+        Epochs of the classifier; epochs of the label encoder each time it is trained; classifier epochs between
+        two such times.
+    beta
+        The classifier's share in the blended score; None to choose it on validation data.
+    batch_size
+        Documents a step.
+    schedule
+        `cosine` lets the learning rate fall to 0; `steps` halves it at the epochs 14, 21 and 25, as the authors did.
+    dropout
+        The share of a document's coordinates that are zeroed while training.
+    relu, residual
+        ReLU on the document embedding, and a spectrally normalised residual layer on top of it.
+    random_negatives, random_weight
+        Uniformly drawn negatives a document, and how much each counts: they stand for the labels that no shortlist
+        reaches.
+    frequent_labels
+        How many of the most frequent labels are candidates of every document.
+    label_learning_rate
+        Adam's, for the label encoder.
+    index
+        How shortlists are searched: `exact`, `hnsw`, or `auto` for what is faster at this size.
+    validation
+        The share of training documents set aside to choose β and the epoch, where there is no dev part.
+    seed
+        The same seed gives the same model, to the bit.
+
+    Examples
+    --------
+    >>> Config(k=100).k
+    100
+    >>> Config(k=0)
+    Traceback (most recent call last):
+    ValueError: k is 0: it must be a whole number from 1
+    """
+
+    D: int = 256
+    k: int = 300
+    learning_rate: float = 0.02
+    e_model: int = 8
+    e_label: int = 2
+    e_hat_label: int = 2
+    beta: float | None = None
+    batch_size: int = 512
+    schedule: Schedule = "cosine"
+    dropout: float = 0.3
+    relu: bool = False
+    residual: bool = False
+    random_negatives: int = 100
+    random_weight: float = 10.0
+    frequent_labels: int = 0
+    label_learning_rate: float = 0.001
+    index: Index = "auto"
+    validation: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("D", "k", "e_model", "e_hat_label", "batch_size"):
+            _check_whole(name, getattr(self, name), 1)
+        for name in ("e_label", "random_negatives", "frequent_labels", "seed"):
+            _check_whole(name, getattr(self, name), 0)
+        _check_range("learning_rate", self.learning_rate, 0, 10, open_low=True)
+        _check_range("label_learning_rate", self.label_learning_rate, 0, 10, open_low=True)
+        _check_range("random_weight", self.random_weight, 0, 1e6)
+        _check_range("dropout", self.dropout, 0, 0.99)
+        _check_range("validation", self.validation, 0, 0.5)
+        if self.beta is not None:
+            _check_range("beta", self.beta, 0, 1)
+        for name, kind in (("index", Index), ("schedule", Schedule)):
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
+        for name in ("relu", "residual"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
+
+    @property
+    def total_epochs(self) -> int:
+        """The paper's count of all epochs: e_model + e_label (⌊e_model / ê_label⌋ + 1)."""
+        return self.e_model + self.e_label * (self.e_model // self.e_hat_label + 1)
+
+
+def _check_whole(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+
+
+def _check_range(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{name} is {value!r}: it must be a number")
+    if not low <= value <= high or (open_low and value == low):
+        raise ValueError(f"{name} is {value!r}: it must lie {'above' if open_low else 'from'} {low} to {high}")
+
+
+# The authors' own training besides the paper's table: their encoder, batch, schedule, and no random negatives.
+_PAPER = Config(
+    D=300, batch_size=255, schedule="steps", dropout=0.5, relu=True, residual=True, random_negatives=0, index="auto"
+)
+
+
+def _paper(beta: float, k: int, rate: float, e_model: int, e_label: int, e_hat_label: int) -> Config:
+    return replace(
+        _PAPER, beta=beta, k=k, learning_rate=rate, e_model=e_model, e_label=e_label, e_hat_label=e_hat_label
+    )
+
+
+PRESETS: dict[str, Config] = {
+    "default": Config(),
+    "paper/EURLex-4K": _paper(0.75, 500, 0.006, 16, 8, 8),
+    "paper/AmazonCat-13K": _paper(1.0, 500, 0.007, 21, 4, 4),
+    "paper/Wiki10-31K": _paper(0.60, 600, 0.009, 21, 8, 6),
+    "paper/WikiSeeAlsoTitles-350K": _paper(0.1, 500, 0.008, 21, 6, 7),
+    "paper/AmazonTitles-670K": _paper(1.0, 650, 0.007, 21, 6, 9),
+}
+
+
+def configure(preset: str = "default", **settings: Any) -> Config:
+    """Return a preset with some settings changed; strings, as from a command line, become what the setting is.
+
+    Examples
+    --------
+    >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
+    (500, 7)
+    >>> configure(colour="red")
+    Traceback (most recent call last):
+    ValueError: there is no setting 'colour': known are D, k, learning_rate, e_model, e_label, e_hat_label, beta, \
+batch_size, schedule, dropout, relu, residual, random_negatives, random_weight, frequent_labels, label_learning_rate, \
+index, validation, seed
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"there is no preset {preset!r}: known are {', '.join(PRESETS)}")
+    names = [field.name for field in fields(Config)]
+    for name in settings:
+        if name not in names:
+            raise ValueError(f"there is no setting {name!r}: known are {', '.join(names)}")
+    return replace(PRESETS[preset], **{name: _parsed(name, value) for name, value in settings.items()})
+
+
+def _parsed(name: str, value: Any) -> Any:
+    if not isinstance(value, str) or name in ("index", "schedule"):
+        return value
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return words[value.lower()]
+    try:
+        return int(value) if value.lstrip("+-").isdecimal() else float(value)
+    except ValueError:
+        return value

@@ -1,0 +1,129 @@
+"""Embedding bag: documents as weighted sums of word vectors, forward and backward."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels.adam import adam_row
+from lightdxml.kernels.jit import fast_kernel
+
+
+@fast_kernel
+def forward(
+    start: int,
+    stop: int,
+    rows: NDArray[np.int64],
+    pointers: NDArray[np.int64],
+    words: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights."""
+    for b in range(start, stop):
+        row = rows[b]
+        target = out[b]
+        target[:] = 0.0
+        for i in range(pointers[row], pointers[row + 1]):
+            vector = vectors[words[i]]
+            weight = weights[i]
+            for d in range(target.size):
+                target[d] += weight * vector[d]
+
+
+@fast_kernel
+def backward(
+    start: int,
+    stop: int,
+    found: NDArray[np.int32],
+    found_pointers: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    places: NDArray[np.int64],
+    weights: NDArray[np.float32],
+    dX: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    mean: NDArray[np.float32],
+    square: NDArray[np.float32],
+    rate: np.float32,
+) -> None:
+    """Move the vectors of the words found[start:stop] against the gradients of the documents that use them.
+
+    Parameters
+    ----------
+    found, found_pointers, rows, places
+        The batch's words with their documents, from `ova.invert`.
+    weights
+        The words' weights, by place.
+    dX
+        The gradient to the documents of the batch.
+    vectors, mean, square
+        Word vectors, and Adam's two means.
+    """
+    D = dX.shape[1]
+    gradient = np.empty(D, np.float32)
+    for c in range(start, stop):
+        gradient[:] = 0.0
+        for i in range(found_pointers[c], found_pointers[c + 1]):
+            dx = dX[rows[i]]
+            weight = weights[places[i]]
+            for d in range(D):
+                gradient[d] += weight * dx[d]
+        word = found[c]
+        adam_row(vectors[word], mean[word], square[word], gradient, rate)
+
+
+@fast_kernel
+def centroids(
+    start: int,
+    stop: int,
+    pointers: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    X: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill out[start:stop] with the means of each label's documents, zero for a label without any."""
+    for label in range(start, stop):
+        target = out[label]
+        target[:] = 0.0
+        first, last = pointers[label], pointers[label + 1]
+        for i in range(first, last):
+            x = X[rows[i]]
+            for d in range(target.size):
+                target[d] += x[d]
+        if last > first:
+            share = np.float32(1.0) / np.float32(last - first)
+            for d in range(target.size):
+                target[d] *= share
+
+
+@fast_kernel
+def pull(
+    start: int,
+    stop: int,
+    labels: NDArray[np.int64],
+    pointers: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    X: NDArray[np.float32],
+    Z: NDArray[np.float32],
+    dZ: NDArray[np.float32],
+) -> float:
+    """Return the loss of Z, the sum of log(1 + |x - z|²) over each label's documents x, and fill dZ with its gradient.
+
+    Row i of Z and dZ belongs to the label labels[i]; rows start … stop are done.
+    """
+    D = X.shape[1]
+    loss = 0.0
+    for i in range(start, stop):
+        z, dz = Z[i], dZ[i]
+        dz[:] = 0.0
+        for p in range(pointers[labels[i]], pointers[labels[i] + 1]):
+            x = X[rows[p]]
+            distance = np.float32(0.0)
+            for d in range(D):
+                distance += (x[d] - z[d]) * (x[d] - z[d])
+            loss += np.log1p(distance)
+            factor = np.float32(2.0) / (np.float32(1.0) + distance)
+            for d in range(D):
+                dz[d] += factor * (z[d] - x[d])
+    return loss
