@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +273,7 @@ def test_a_bad_jsonl_line_is_named(tmp_path: Path, line: str, message: str) -> N
 def test_wrong_encoding_is_named_and_can_be_given(tmp_path: Path) -> None:
     path = tmp_path / "umlauts.csv"
     path.write_bytes("text,labels\nplain,a\nKätzchen,b\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"umlauts.csv, line 3: found bytes that are not utf-8: 'K\\\\xe4tzchen"):
+    with pytest.raises(DataError, match=r"umlauts.csv, line 3: found bytes that are not utf-8: 'K\\xe4tzchen"):
         load(path)
     assert load(path, encoding="latin-1").train.texts == ["plain", "Kätzchen"]
     with pytest.raises(ValueError, match="encoding 'klingon' is not known"):
@@ -332,10 +334,11 @@ def test_cells_beyond_the_csv_modules_limit_are_read(tmp_path: Path) -> None:
         ('text,labels\na,"b\n', "line 2: found a broken line"),
         ("text,labels,text\na,b,c\n", "two columns named text"),
         ("text,labels\n", "no documents below"),
-        ("words,tags\na,b\n", "which is no known format"),
+        ("words,tags\na,b\n", "line 1: found the columns words, tags, expected text (or title) and labels"),
+        ("text;label\na;b\n", "line 1: found the columns text, label, expected text (or title) and labels"),
         ("", "an empty file"),
         ("\n\n", "an empty file"),
-        ("[1, 2]", "no known format"),
+        ("[1, 2]", "a JSON array, expected one JSON object a line"),
         ('{"words": 1}', "JSON with the fields words"),
         ("{broken", "one JSON object a line"),
         ("<html>", "no known format"),
@@ -480,6 +483,61 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     features = Dataset("f", Split(Y=csr_matrix([[1, 1]]), X=csr_matrix([[1.0]])))
     with pytest.raises(DataError, match="documents without text"):
         save(features, tmp_path, "jsonl")
+
+
+@pytest.mark.parametrize("format", ["xc", "jsonl"])
+def test_weights_of_labels_are_not_lost_silently(tmp_path: Path, format: Any) -> None:
+    split = Split(Y=csr_matrix([[0.5]]), X=csr_matrix([[1.0]]), texts=Texts(["a"]))
+    with pytest.raises(DataError, match="npz format keeps weights"):
+        save(Dataset("w", split), tmp_path / "out", format)
+    assert not (tmp_path / "out").exists()
+    assert load(save(Dataset("w", split), tmp_path / "out", "npz")).train.Y[0, 0] == 0.5
+
+
+def test_a_folder_that_holds_something_is_not_mixed_with_new_data(tmp_path: Path, see_also: Dataset) -> None:
+    """A second split into one folder once left the first one's dev part behind, with documents of the new train."""
+    folder = tmp_path / "out"
+    save(replace(see_also, dev=see_also.test), folder, "jsonl", "gz")
+    (folder / "notes.md").write_text("mine")
+    with pytest.raises(DataError, match="a folder that is not empty"):
+        save(see_also, folder, "jsonl")
+    save(see_also, folder, "jsonl", overwrite=True)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "label_names.json",
+        "notes.md",
+        "test.jsonl",
+        "train.jsonl",
+    ]
+    assert load(folder).dev is None
+    with pytest.raises(DataError, match="found a file, expected a folder to write into"):
+        save(see_also, folder / "notes.md", "jsonl")
+
+
+@pytest.mark.parametrize(
+    ("member", "message"),
+    [("[Content_Types].xml", "an Excel workbook"), ("train.txt", "a zip archive, expected it unpacked")],
+)
+def test_archives_and_workbooks_are_named(tmp_path: Path, member: str, message: str) -> None:
+    with zipfile.ZipFile(tmp_path / "mine.xlsx", "w") as archive:
+        archive.writestr(member, "x")
+    with pytest.raises(DataError, match=message):
+        load(tmp_path / "mine.xlsx")
+
+
+def test_a_matrix_alone_says_what_is_missing(tmp_path: Path) -> None:
+    save_npz(tmp_path / "mine.npz", csr_matrix(X))
+    with pytest.raises(DataError, match="one file of features, with X in its name"):
+        load(tmp_path / "mine.npz")
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(DataError, match="an empty name"):
+        load("")
+
+
+def test_a_data_set_is_shown_in_a_few_words(see_also: Dataset) -> None:
+    assert len(repr(see_also)) < 200
+    assert len(repr(see_also.train)) < 100
 
 
 def test_all_development_sets_are_read(shared_data: Path) -> None:

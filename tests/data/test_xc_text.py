@@ -112,7 +112,7 @@ FAULTS = [
     ("1 3 2\n0 0:1 0:2\n", 2, "stands twice", "each feature once"),
     ("1 3 2\n0 0:1 # remark\n", 2, "'#'", "feature:value"),
     ("1 3 2\n0 0:1\x00\n", 2, "", "feature:value"),
-    ("1 3 2\n0 0:1 ä\n", 2, "'\\xe4'", "feature:value"),
+    ("1 3 2\n0 0:1 ä\n", 2, "'ä'", "feature:value"),
     ("1 3000000000 2\n0 0:1\n", 1, "claims 3,000,000,000 features", "at most"),
     ("1 3 1000000000000\n0 0:1\n", 1, "claims 1,000,000,000,000 labels", "at most"),
     ("1000000000000 3 2\n0 0:1\n", None, "1 documents", "1000000000000, as the header says"),
@@ -300,9 +300,3 @@ def test_what_is_written_reads_back_the_same(
                 np.testing.assert_array_equal(getattr(written, name), getattr(read, name))
         xc_text.write_matrix(path, X)
         np.testing.assert_array_equal(xc_text.read_matrix(path).toarray(), X.toarray())
-
-
-def test_weights_of_labels_are_not_lost_silently(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="npz format keeps weights"):
-        xc_text.write_labelled(tmp_path / "train.txt", csr_matrix((1, 2)), csr_matrix([[0.5]]))
-    assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -49,6 +50,10 @@ def _root(
 
 def main() -> None:
     """Run the command line; what goes wrong is one sentence and a non-zero exit code."""
+    # A terminal that cannot show a character shows a question mark rather than nothing at all.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except BrokenPipeError:

@@ -35,7 +35,7 @@ def _build(name: str, force: bool) -> Path:
     cached = find_cached(name)
     if cached is not None and not force:
         return cached
-    return save(BUILDERS[name](), registry.cache_folder() / name, "jsonl", "gz")
+    return save(BUILDERS[name](), registry.cache_folder() / name, "jsonl", "gz", overwrite=True)
 
 
 def _sizes(folder: Path) -> tuple[int, int, int, int]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import numpy as np
+from rich.markup import escape
+
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -15,8 +18,10 @@ from lightdxml.cli.output import (
     print_table,
     sparkline,
 )
-from lightdxml.data import load
+from lightdxml.data import Dataset, load
 from lightdxml.data.statistics import Statistics, describe
+
+_SHOWN_LABELS = 5
 
 
 def run(
@@ -30,14 +35,15 @@ def run(
 
     Example: `lightdxml data info see-also`
     """
-    figures = describe(load(source, label_separator=separator, encoding=encoding, split=old_split))
+    data = load(source, label_separator=separator, encoding=encoding, split=old_split)
+    figures = describe(data)
     counts = [count for _, count in figures.curve()]
     if json:
         content = asdict(figures) | {"label_frequency_curve": figures.curve(), "sparkline": sparkline(counts)}
         del content["frequencies"]
         print_json(content)
         return
-    print_table(figures.name, ("", "", ""), _rows(figures))
+    print_table(figures.name, ("", "", ""), [*_rows(figures), *_samples(data)])
     if counts:
         console.print("\nTraining documents per label, most frequent label first (both axes logarithmic):")
         console.print(f"{counts[0]:,} {sparkline(counts)} {counts[-1]:,}", highlight=False)
@@ -48,15 +54,38 @@ def _rows(figures: Statistics) -> list[tuple[str, str, str]]:
     rows = [("training documents", f"{figures.n_train:,}", "")]
     rows += [("dev documents", f"{figures.n_dev:,}", "")] if figures.n_dev else []
     rows += [("test documents", f"{figures.n_test:,}", "")] if figures.n_test else []
+    faults = [
+        (f"without {what}", f"{count:,}", "training documents")
+        for what, count in (("labels", figures.unlabelled), ("content", figures.empty))
+        if count
+    ]
     return [
         *rows,
+        *faults,
         ("features", features, ""),
         ("labels", f"{figures.n_labels:,}", f"{figures.unseen_labels:,} without a training document"),
-        ("labels per document", f"{figures.labels_per_point:.2f}", ""),
-        ("documents per label", f"{figures.points_per_label:.2f}", ""),
+        ("labels per document", f"{figures.labels_per_point:.2f}", "train and test together"),
+        ("documents per label", f"{figures.points_per_label:.2f}", "train and test together"),
         (
             "tail",
             f"{100 * figures.share_of_labels_below_5:.1f} %",
             "of labels have fewer than 5 training documents",
         ),
     ]
+
+
+def _samples(data: Dataset) -> list[tuple[str, str, str]]:
+    """Show names and a text: a wrong separator or encoding is seen at once."""
+    rows = []
+    if data.label_names is not None and data.n_labels:
+        order = np.argsort(-np.bincount(data.train.Y.indices, minlength=data.n_labels), kind="stable")[:_SHOWN_LABELS]
+        rows.append(("frequent labels", "", " · ".join(_short(data.label_names[i], 30) for i in order)))
+    if data.train.texts:
+        rows.append(("first document", "", _short(data.train.texts[0], 100)))
+    return rows
+
+
+def _short(text: str, limit: int) -> str:
+    """Return a text on one line, cut to the limit, safe to show."""
+    line = escape(" ".join(text[: 2 * limit].split()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

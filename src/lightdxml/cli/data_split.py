@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from lightdxml.cli.data_convert import Compress, Target
+from lightdxml.cli.data_convert import Compress, Force, Target
 from lightdxml.cli.output import Encoding, OldSplit, Separator, Source, console
 from lightdxml.data import load, save
+from lightdxml.data.save import SaveFormat
 from lightdxml.data.split import split
 
 
@@ -19,6 +20,7 @@ def run(
     dev: Annotated[float, typer.Option("--dev", help="The share of documents for development.")] = 0.0,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same split.")] = 0,
     compress: Compress = "none",
+    force: Force = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
@@ -28,6 +30,7 @@ def run(
     Example: `lightdxml data split my.csv my-folder --test 0.2`
     """
     data = split(load(source, label_separator=separator, encoding=encoding, split=old_split), test, dev, seed)
-    save(data, target, "jsonl" if data.train.X is None else "xc", "" if compress == "none" else compress)
+    format: SaveFormat = "jsonl" if data.train.X is None else "xc"
+    save(data, target, format, "" if compress == "none" else compress, overwrite=force)
     parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
     console.print(f"{data.name}: {parts} documents written to {target}", highlight=False, soft_wrap=True)

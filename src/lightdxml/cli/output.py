@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-console = Console()
+console = Console(highlight=False)
 errors = Console(stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -59,7 +59,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
     errors.print("[bold red]error:[/] ", end="")
-    errors.print(message, markup=False, highlight=False, soft_wrap=True)
+    errors.print(message, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
     sys.exit(1)
 
 

@@ -53,6 +53,8 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     """
     options = ReadOptions(label_separator, encoding, split)
+    if not str(source):
+        raise DataError("''", "an empty name", "a path or the name of a data set")
     path = Path(source).expanduser()
     if path.exists():
         return load_path(path, options)

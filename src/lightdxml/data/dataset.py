@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
@@ -105,7 +105,7 @@ class Split:
     X: csr_matrix | None = None
     texts: Texts | None = None
     ids: Sequence[str] | None = None
-    ignore: NDArray[np.int64] | None = field(default=None, repr=False)
+    ignore: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         n = self.Y.shape[0]
@@ -119,6 +119,10 @@ class Split:
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
+
+    def __repr__(self) -> str:
+        features = "text" if self.X is None else f"{self.X.shape[1]:,} features"
+        return f"<Split: {len(self):,} documents, {features}, {self.Y.shape[1]:,} labels>"
 
     def take(self, rows: NDArray[np.int64]) -> Split:
         """Return these rows, in this order, as a split of its own."""
@@ -183,6 +187,11 @@ class Dataset:
         ):
             if names is not None and len(names) != count:
                 raise ValueError(f"{len(names)} {what} names for {count} {what}s: there must be one each")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{len(split):,} {part}" for part, split in self.splits.items())
+        features = "text" if self.n_features is None else f"{self.n_features:,} features"
+        return f"<Dataset {self.name}: {parts} documents, {features}, {self.n_labels:,} labels>"
 
     @property
     def splits(self) -> dict[str, Split]:

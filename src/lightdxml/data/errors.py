@@ -35,12 +35,17 @@ class DataError(ValueError):
 
 
 def excerpt(text: str | bytes, limit: int = 60) -> str:
-    r"""Quote the beginning of a text for an error message, with every odd character escaped.
+    r"""Quote the beginning of a text for an error message, with what cannot be printed escaped.
 
     >>> excerpt(b"3:x\n")
     "'3:x\\n'"
     """
     shown = text[: limit + 1]
-    if isinstance(shown, bytes):
-        shown = shown.decode("utf-8", errors="backslashreplace")
-    return ascii(shown[:limit]) + ("…" if len(shown) > limit else "")
+    more = "…" if len(shown) > limit else ""
+    if isinstance(shown, str):
+        return repr(shown[:limit]) + more
+    try:
+        return repr(shown[:limit].decode()) + more
+    except UnicodeDecodeError:
+        # What is no UTF-8 is shown byte by byte.
+        return repr(shown[:limit]).removeprefix("b") + more

@@ -122,8 +122,7 @@ def fetch(
 ) -> Path:
     """Download a file, continuing what an earlier, interrupted download has left.
 
-    The file grows as `target` + ``.part`` and takes its name when it is whole. What has the name of an archive
-    must be one.
+    The file grows as `target` + ``.part`` and takes its name when it is whole, and sound if it is an archive.
 
     Parameters
     ----------
@@ -229,10 +228,9 @@ def _ask(job: _Job, note: _Note | None, held: int, stack: ExitStack) -> _Answer:
         ranged = {"Range": f"bytes={held}-"} | ({"If-Range": validator} if validator else {})
     # A form is not to be asked for from the middle: the range is for what comes after it.
     headers = {} if note is not None and note.form else ranged
-    answer = _look(job, stack.enter_context(closing(_request(job, job.url, headers))), form=False)
+    answer = _look(job, stack.enter_context(closing(_request(job, job.url, None, headers))), form=False)
     if isinstance(answer, _Page) and (submission := answer.confirmation()) is not None:
-        address, data = submission
-        answer = _look(job, stack.enter_context(closing(_request(job, address, ranged, data))), form=True)
+        answer = _look(job, stack.enter_context(closing(_request(job, *submission, ranged))), form=True)
     if isinstance(answer, _Answer):
         return answer
     titled = f"titled {excerpt(answer.title)}" if answer.title else "without a title"
@@ -240,7 +238,7 @@ def _ask(job: _Job, note: _Note | None, held: int, stack: ExitStack) -> _Answer:
     raise DownloadError(f"{job.url} gave a web page {titled} instead of the file{quota}{job.by_hand}")
 
 
-def _request(job: _Job, url: str, headers: dict[str, str], data: bytes | None = None) -> HTTPResponse:
+def _request(job: _Job, url: str, data: bytes | None, headers: dict[str, str]) -> HTTPResponse:
     """Send a request; return the answer if it is the file, a part of it, or a 416."""
     always = {"User-Agent": f"lightdxml/{__version__}", "Accept-Encoding": "identity"}
     try:
@@ -306,8 +304,7 @@ def _extent(response: HTTPResponse) -> tuple[int, int | None, int | None]:
         start, stop, total = int(part[1]), int(part[2]) + 1, None if part[3] == "*" else int(part[3])
         if start < stop and (total is None or stop <= total):
             return start, stop, total
-    what = f"the server answered {response.status} with the range {excerpt(given)}, which says nothing"
-    raise _BrokenError(what, restart=True)
+    raise _BrokenError(f"the server answered {response.status} for the range {excerpt(given)}", restart=True)
 
 
 def _chunks(response: HTTPResponse, size: int) -> Iterator[bytes]:
@@ -391,9 +388,8 @@ def _receive(job: _Job, answer: _Answer, note: _Note | None, held: int) -> tuple
         whole = replace(note, total=whole.total or note.total)
     if whole.encoding not in ("identity", "gzip"):
         raise DownloadError(f"{job.url}: the server encodes it as {whole.encoding}, which is not supported")
-    offered = whole.total if whole.encoding == "identity" else None
-    if None not in (offered, job.expected) and offered != job.expected:
-        raise DownloadError(f"{job.url}: the server offers {offered} bytes instead of {job.expected}")
+    if job.expected is not None and whole.encoding == "identity" and whole.total not in (None, job.expected):
+        raise DownloadError(f"{job.url}: the server offers {whole.total} bytes instead of {job.expected}")
     done = _store(job, whole, answer)
     end = answer.stop if whole.total is None else whole.total
     if end is not None and done < end:

@@ -39,6 +39,8 @@ def reading(path: Path) -> Iterator[BinaryIO]:
     """
     try:
         with path.open("rb") as raw:
+            if not raw.seekable():
+                raise DataError(path, "a pipe", "a file: save the data to one first")
             magic = raw.read(4)
             raw.seek(0)
             if magic.startswith(GZIP_MAGIC):
@@ -75,7 +77,7 @@ def first_line(path: Path, limit: int = 1 << 26) -> bytes:
 def check_encoding(path: Path, start: bytes) -> None:
     """Raise where the first bytes of a file are those of UTF-16 text."""
     if start.startswith(_OTHER_BOMS):
-        raise DataError(path, "text in UTF-16", "UTF-8: convert the file", line=1)
+        raise DataError(path, "text in UTF-16", "UTF-8: convert the file (in Excel, save as CSV UTF-8)", line=1)
 
 
 def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[NDArray[np.uint8]]:
@@ -126,7 +128,7 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
         raise DataError(
             path,
             f"bytes that are not {encoding}: {place}",
-            f"text in {encoding}: convert the file, or say its encoding",
+            f"text in {encoding}: convert the file, or give its encoding (often latin-1 or cp1252)",
             line=number,
         ) from error
 

@@ -83,7 +83,7 @@ def _load_file(path: Path, options: ReadOptions) -> Dataset:
     files = [path]
     if kind in _MATRICES:
         files = [f for f in sorted(path.parent.iterdir()) if f.is_file() and part_of(f) == part_of(path) and side_of(f)]
-        files = [f for f in files if base_name(f).endswith((".txt", ".npz")) and recognise(f) == kind]
+        files = [f for f in files if base_name(f).endswith((".txt", ".npz")) and recognise(f) == kind] or [path]
     _read_part(loading, "train", files)
     return _finish(loading, base_name(path).partition(".")[0], None, None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +41,7 @@ def recognise(path: Path) -> Format:
     if not line:
         raise DataError(path, "an empty file", _KNOWN)
     if line.startswith(npz.MAGIC):
+        _check_archive(path)
         return "npz"
     if start.startswith(b"{"):
         return _json_format(path, start)
@@ -48,9 +50,29 @@ def recognise(path: Path) -> Format:
         if header is None:
             return "svmlight"
         return "xc-matrix" if header.n_labels is None else "xc-text"
-    if table.delimiter_of(line.decode("utf-8", errors="replace")):
+    if start.startswith(b"["):
+        raise DataError(path, "a JSON array", "one JSON object a line", line=1)
+    text = line.decode("utf-8", errors="replace")
+    if table.delimiter_of(text):
         return "table"
+    columns = table.guess_columns(text)
+    if len(columns) > 1:
+        found = f"the columns {', '.join(columns)}"
+        raise DataError(path, found, "text (or title) and labels among them: rename the columns", line=1)
     raise DataError(path, f"{excerpt(line.strip())}, which is no known format", _KNOWN, line=1)
+
+
+def _check_archive(path: Path) -> None:
+    """Tell other zip files from SciPy's; damaged ones are left to the reader of npz."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return
+    if "[Content_Types].xml" in members:
+        raise DataError(path, "an Excel workbook", "its sheet saved as CSV (UTF-8)")
+    if not any(member.endswith(".npy") for member in members):
+        raise DataError(path, "a zip archive", "it unpacked")
 
 
 def _json_format(path: Path, line: bytes) -> Format:

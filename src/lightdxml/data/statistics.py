@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.data.dataset import Dataset
+from lightdxml.data.dataset import Dataset, Split
 
 _TAIL = 5
 
@@ -30,6 +30,8 @@ class Statistics:
         The share of labels with fewer than 5 training documents.
     unseen_labels
         Labels without a training document.
+    unlabelled, empty
+        Training documents without labels; those without features or text.
     frequencies
         Training documents of each label, most frequent first.
     """
@@ -44,6 +46,8 @@ class Statistics:
     points_per_label: float
     share_of_labels_below_5: float
     unseen_labels: int
+    unlabelled: int
+    empty: int
     frequencies: NDArray[np.int64]
 
     def curve(self, points: int = 40) -> list[tuple[int, int]]:
@@ -52,6 +56,12 @@ class Statistics:
             return []
         ranks = np.unique(np.geomspace(1, self.n_labels, points).round().astype(int))
         return [(rank, int(self.frequencies[rank - 1])) for rank in ranks.tolist()]
+
+
+def _count_empty(split: Split) -> int:
+    if split.X is not None:
+        return int(np.count_nonzero(np.diff(split.X.indptr) == 0))
+    return sum(not text.strip() for text in split.texts or ())
 
 
 def describe(data: Dataset) -> Statistics:
@@ -80,5 +90,7 @@ def describe(data: Dataset) -> Statistics:
         points_per_label=assigned / max(1, data.n_labels),
         share_of_labels_below_5=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
         unseen_labels=int(np.count_nonzero(frequencies == 0)),
+        unlabelled=int(np.count_nonzero(np.diff(data.train.Y.indptr) == 0)),
+        empty=_count_empty(data.train),
         frequencies=frequencies,
     )

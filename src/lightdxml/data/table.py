@@ -31,6 +31,15 @@ def delimiter_of(first_line: str) -> str | None:
     return None
 
 
+def guess_columns(first_line: str) -> list[str]:
+    """Return the cells of a first line that may name columns, by the delimiter that makes the most of them.
+
+    >>> guess_columns("id;body;tags")
+    ['id', 'body', 'tags']
+    """
+    return max((_column_names(first_line, delimiter) for delimiter in _DELIMITERS), key=len)
+
+
 def _column_names(line: str, delimiter: str) -> list[str]:
     try:
         cells = next(csv.reader([line], delimiter=delimiter), [])

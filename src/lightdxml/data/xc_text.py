@@ -324,7 +324,6 @@ def _csr(values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], widt
 
 def write_labelled(path: Path, X: csr_matrix, Y: csr_matrix) -> None:
     """Write documents with a header `N V L`; values are the shortest text that reads back the same."""
-    check_binary(Y, path)
     X, Y = _sorted(X), _sorted(Y)
     with writing(path) as stream:
         stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())

@@ -49,3 +49,23 @@ def run(function: Callable[[T], R], items: Sequence[T], threads: int | None = No
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, items))
+
+
+def over(function: Callable[[int, int], R], n: int) -> list[R]:
+    """Call the function on ranges that make up 0 … n, several for each thread, and return the results in order.
+
+    Only for work in which each item is its own: where the ranges fall depends on the number of threads.
+
+    >>> over(lambda start, stop: stop - start, 0)
+    []
+    """
+    return run(lambda bounds: function(*bounds), ranges(n, 4 * thread_count()))
+
+
+def fixed_chunks(n: int, size: int) -> list[tuple[int, int]]:
+    """Cut 0 … n into ranges of one size: the same ones at any number of threads.
+
+    >>> fixed_chunks(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(start, min(start + size, n)) for start in range(0, n, size)]

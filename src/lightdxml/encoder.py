@@ -1,0 +1,82 @@
+"""Z_x of the paper: from a document's features to its embedding x̂ in R^D."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.kernels import bag, parallel
+
+_ROWS = 1024
+
+
+@dataclass
+class Residual:
+    """A layer z + ReLU(R z + b) on top of the bag of words; the largest singular value of R is 1."""
+
+    R: NDArray[np.float32]
+    bias: NDArray[np.float32]
+
+
+@dataclass
+class Encoder:
+    """Word vectors, and what is done with their weighted sum.
+
+    Attributes
+    ----------
+    vectors
+        One vector a feature.
+    relu
+        Whether negative coordinates of the sum are set to 0.
+    residual
+        A further layer, or None.
+    """
+
+    vectors: NDArray[np.float32]
+    relu: bool = False
+    residual: Residual | None = None
+
+    def copy(self) -> Encoder:
+        """Return an encoder with arrays of its own."""
+        residual = None if self.residual is None else Residual(self.residual.R.copy(), self.residual.bias.copy())
+        return Encoder(self.vectors.copy(), self.relu, residual)
+
+
+def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
+    """Return x̂ of every row of X.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> vectors = np.array([[1, 0], [0, 2]], dtype=np.float32)
+    >>> encode(Encoder(vectors), csr_matrix([[0.5, 0.5], [0, 0]], dtype=np.float32)).tolist()
+    [[0.5, 1.0], [0.0, 0.0]]
+    """
+    out = np.empty((X.shape[0], encoder.vectors.shape[1]), dtype=np.float32)
+    rows = np.arange(X.shape[0], dtype=np.int64)
+    pointers = X.indptr.astype(np.int64)
+
+    def fill(bounds: tuple[int, int]) -> None:
+        start, stop = bounds
+        bag.forward(start, stop, rows, pointers, X.indices, X.data, encoder.vectors, out)
+        block = out[start:stop]
+        if encoder.relu:
+            np.maximum(block, 0, out=block)
+        if encoder.residual is not None:
+            block += np.maximum(block @ encoder.residual.R.T + encoder.residual.bias, 0)
+
+    parallel.run(fill, parallel.fixed_chunks(X.shape[0], _ROWS))
+    return out
+
+
+def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows at length 1; rows of zeros stay what they are.
+
+    >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32)).round(3).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
+    return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)

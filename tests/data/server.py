@@ -1,0 +1,179 @@
+"""A server on the loopback with the faults of real ones, and the archives that it serves."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+import socket
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+Handler = BaseHTTPRequestHandler
+Script = Callable[[Handler], None]
+
+
+def zipped(*members: tuple[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+def tarred(*members: tuple[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+NOISE = random.Random(0).randbytes(200_000)
+BODY = zipped(("noise.txt", NOISE))
+OTHER = zipped(("noise.txt", random.Random(1).randbytes(200_000)))
+
+
+def put(folder: Path, name: str, content: bytes) -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+class Site:
+    """A server on the loopback that answers each request by the next script, the last one for ever."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.scripts: list[Script] = []
+        site = self
+
+        class Answering(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.requests.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+                script = site.scripts.pop(0) if len(site.scripts) > 1 else site.scripts[0]
+                script(self)
+
+            def do_POST(self) -> None:
+                self.do_GET()
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        class Quiet(HTTPServer):
+            def handle_error(self, request: object, client_address: object) -> None:
+                pass  # the client has gone away, as it may
+
+        self.server = Quiet(("127.0.0.1", 0), Answering)
+        self.root = f"http://127.0.0.1:{self.server.server_port}"
+        self.url = f"{self.root}/data.zip"
+
+    def says(self, *scripts: Script) -> None:
+        self.scripts = list(scripts)
+
+    @property
+    def ranges(self) -> list[str | None]:
+        return [headers.get("range") for _, headers in self.requests]
+
+
+def file(
+    body: bytes = BODY,
+    *,
+    upto: int | None = None,
+    etag: str | None = '"one"',
+    modified: str | None = None,
+    ranges: bool = True,
+    if_range: bool = True,
+    shift: int = 0,
+    length: int | None = -1,
+    headers: dict[str, str] | None = None,
+    reset: bool = False,
+) -> Script:
+    """Serve a file as a good server would, or with the faults that are asked for.
+
+    At most `upto` bytes are sent; `ranges` and `if_range` say which requests are understood; `shift` is added
+    to where a part begins; `length` is announced (None: none is).
+    """
+
+    def answer(handler: Handler) -> None:
+        wanted = re.fullmatch(r"bytes=(\d+)-", handler.headers["Range"] or "") if ranges else None
+        condition = handler.headers["If-Range"]
+        if wanted and if_range and condition not in (None, etag, modified):
+            wanted = None
+        start = int(wanted[1]) + shift if wanted else 0
+        if wanted and start >= len(body):
+            handler.send_response(416)
+            handler.send_header("Content-Range", f"bytes */{len(body)}")
+            handler.end_headers()
+            return
+        content = body[start:]
+        handler.send_response(206 if wanted else 200)
+        handler.send_header("Content-Type", "application/zip")
+        if wanted:
+            handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        announced = len(content) if length == -1 else length
+        if announced is not None:
+            handler.send_header("Content-Length", str(announced))
+        if etag is not None:
+            handler.send_header("ETag", etag)
+        if modified is not None:
+            handler.send_header("Last-Modified", modified)
+        for name, value in (headers or {}).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(content[:upto])
+        if reset:
+            handler.wfile.flush()
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            handler.connection.close()
+
+    return answer
+
+
+def text(content: str | bytes, status: int = 200, kind: str = "text/html", encoding: str | None = None) -> Script:
+    body = content.encode() if isinstance(content, str) else content
+
+    def answer(handler: Handler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+        if encoding is not None:
+            handler.send_header("Content-Encoding", encoding)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
+
+
+def redirect(to: str, status: int = 302) -> Script:
+    def answer(handler: Handler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", to)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return answer
+
+
+def refused() -> str:
+    """Return an address at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}/data.zip"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def interrupted_at(size: int) -> Callable[[int, int | None], None]:
+    def progress(done: int, total: int | None) -> None:
+        if done >= size:
+            raise KeyboardInterrupt
+
+    return progress

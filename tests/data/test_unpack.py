@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from lightdxml.data import unpack as module
+from lightdxml.data.errors import DataError
+from lightdxml.data.unpack import check, gunzip, unpack
+from tests.data.server import BODY, NOISE, names, put, tarred, zipped
+
+TAR = tarred(("top/a.txt", b"first\n"), ("top/b.txt", NOISE))
+ARCHIVES = {
+    "x.zip": zipped(("top/a.txt", b"first\n"), ("top/b.txt", NOISE)),
+    "x.tar": TAR,
+    "x.tar.gz": gzip.compress(TAR),
+    "x.tar.bz2": bz2.compress(TAR),
+    "x.tar.xz": lzma.compress(TAR, preset=0),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_are_unpacked(tmp_path: Path, name: str) -> None:
+    folder = unpack(put(tmp_path, name, ARCHIVES[name]), tmp_path / "deep" / "x")
+    assert (folder / "top" / "a.txt").read_bytes() == b"first\n"
+    assert (folder / "top" / "b.txt").read_bytes() == NOISE
+    assert names(folder.parent) == ["x"]
+
+
+@pytest.mark.parametrize("name", ["trn.json.gz", "trn.json.bz2", "trn.json.xz"])
+def test_single_compressed_file_is_unpacked_under_its_name(tmp_path: Path, name: str) -> None:
+    content = b"{}\n" * 5
+    kinds = {"gz": gzip.compress(content), "bz2": bz2.compress(content), "xz": lzma.compress(content)}
+    folder = unpack(put(tmp_path, name, kinds[name.rpartition(".")[2]]), tmp_path / "x")
+    assert names(folder) == ["trn.json"]
+    assert (folder / "trn.json").read_bytes() == content
+
+
+def test_kind_is_told_by_content(tmp_path: Path) -> None:
+    folder = unpack(put(tmp_path, "x.zip", ARCHIVES["x.tar.gz"]), tmp_path / "x")
+    assert names(folder) == ["top"]
+
+
+def test_folders_and_odd_but_harmless_names_are_kept(tmp_path: Path) -> None:
+    body = zipped(*((name, b"") for name in ("./", "empty/", "./dots/..a.txt", "windows\\b.txt")))
+    folder = unpack(put(tmp_path, "x.zip", body), tmp_path / "x")
+    assert sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob("*")) == [
+        "dots",
+        "dots/..a.txt",
+        "empty",
+        "windows",
+        "windows/b.txt",
+    ]
+
+
+HOSTILE = [
+    "../out.txt",
+    "/out.txt",
+    "a/../../out.txt",
+    "..\\out.txt",
+    "C:\\out.txt",
+    "c:out.txt",
+    ".. /out.txt",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_names_that_lead_out_are_refused(tmp_path: Path, kind: str, name: str) -> None:
+    make = zipped if kind == "zip" else tarred
+    body = make(("fine.txt", b""), (name, b"out"))
+    with pytest.raises(DataError, match="names that stay inside the folder"):
+        unpack(put(tmp_path, "x", body), tmp_path / "deep" / "x")
+    assert list((tmp_path / "deep").iterdir()) == []
+    assert names(tmp_path) == ["deep", "x"]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_links_and_devices_in_a_tar_are_refused(tmp_path: Path, kind: bytes) -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        info = tarfile.TarInfo("odd")
+        info.type, info.linkname = kind, "/elsewhere"
+        archive.addfile(info)
+    with pytest.raises(DataError, match="a link or a device, 'odd'"):
+        unpack(put(tmp_path, "x.tar", buffer.getvalue()), tmp_path / "x")
+    assert names(tmp_path) == ["x.tar"]
+
+
+def test_link_in_a_zip_is_refused(tmp_path: Path) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        info = zipfile.ZipInfo("odd")
+        info.external_attr = 0o120777 << 16
+        archive.writestr(info, "/elsewhere")
+    with pytest.raises(DataError, match="a link or a device, 'odd'"):
+        unpack(put(tmp_path, "x.zip", buffer.getvalue()), tmp_path / "x")
+
+
+def bombs() -> dict[str, bytes]:
+    zeros = b"\0" * 300_000
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one", zeros[:90_000])
+        archive.writestr("two", zeros[:90_000])
+    header = tarfile.TarInfo("huge")
+    header.size = 1 << 40
+    return {
+        "zip": buffer.getvalue(),
+        "tar.gz": gzip.compress(tarred(("a", zeros[:90_000]), ("b", zeros[:90_000]))),
+        "gz": gzip.compress(zeros),
+        "declared": gzip.compress(header.tobuf() + zeros),
+        "sparse": sparse_header("hole", 1 << 32) + b"\0" * 1024,
+        "long name": gzip.compress(long_name_bomb(zeros)),
+    }
+
+
+def sparse_header(name: str, size: int) -> bytes:
+    """Return a tar's header of a member that is one hole."""
+    info = tarfile.TarInfo(name)
+    info.type = tarfile.GNUTYPE_SPARSE
+    raw = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    raw[386:410] = b"%011o\0%011o\0" % (0, 0)
+    raw[483:495] = b"%011o\0" % size
+    raw[148:156] = b" " * 8
+    raw[148:156] = b"%06o\0 " % sum(raw)
+    return bytes(raw)
+
+
+def long_name_bomb(zeros: bytes) -> bytes:
+    info = tarfile.TarInfo("@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, (1 << 33) - 1
+    return info.tobuf() + zeros
+
+
+@pytest.mark.parametrize("kind", bombs())
+def test_bombs_are_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(module, "_RATIO", 2)
+    with pytest.raises(DataError, match=r"more than 100000 bytes when unpacked"):
+        unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
+    assert names(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["zip", "declared"])
+def test_declared_bombs_are_refused_before_anything_is_written(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(module, "_RATIO", 2)
+    monkeypatch.setattr(module, "_write_member", lambda *_: pytest.fail("was written"))
+    with pytest.raises(DataError, match="more than 100000 bytes"):
+        unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
+
+
+def test_small_archives_may_be_compressed_as_well_as_they_can(tmp_path: Path) -> None:
+    folder = unpack(put(tmp_path, "x.gz", gzip.compress(b"\0" * 3_000_000)), tmp_path / "y")
+    assert (folder / "x").stat().st_size == 3_000_000
+
+
+def test_limit_is_a_gigabyte_or_two_hundred_times_the_archive(tmp_path: Path) -> None:
+    assert module._limit(put(tmp_path, "x", b"")) == 1 << 30
+    with (tmp_path / "x").open("wb") as large:
+        large.truncate(1 << 30)
+    assert module._limit(tmp_path / "x") == 200 << 30
+
+
+def test_zip_that_understates_its_sizes_is_refused(tmp_path: Path) -> None:
+    body = bytearray(bombs()["zip"])
+    directory = body.index(b"PK\x01\x02")
+    body[directory + 24 : directory + 28] = struct.pack("<I", 10)
+    body[22:26] = struct.pack("<I", 10)
+    with pytest.raises(DataError, match="broken archive"):
+        unpack(put(tmp_path, "x.zip", bytes(body)), tmp_path / "x")
+
+
+@pytest.mark.parametrize("left", [0.0, 0.001, 0.3, 0.7, 0.95])
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_truncated_archives_are_refused(tmp_path: Path, name: str, left: float) -> None:
+    whole = ARCHIVES[name]
+    with pytest.raises(DataError, match=r"expected a (whole archive|zip, tar)"):
+        unpack(put(tmp_path, name, whole[: int(left * len(whole))]), tmp_path / "x")
+    assert names(tmp_path) == [name]
+
+
+def test_tar_cut_between_two_members_is_refused(tmp_path: Path) -> None:
+    first = tarfile.BLOCKSIZE * 2  # header and content of the first member
+    with pytest.raises(DataError, match="end is missing"):
+        unpack(put(tmp_path, "x.tar", TAR[:first]), tmp_path / "x")
+
+
+def test_checksum_behind_the_end_of_a_tar_is_checked(tmp_path: Path) -> None:
+    body = bytearray(gzip.compress(TAR + b"\0" * 300_000))
+    body[-8] ^= 1
+    with pytest.raises(DataError, match="broken archive"):
+        unpack(put(tmp_path, "x.tar.gz", bytes(body)), tmp_path / "x")
+
+
+def test_tar_with_a_damaged_header_loses_nothing_silently(tmp_path: Path) -> None:
+    damaged = bytearray(TAR)
+    damaged[tarfile.BLOCKSIZE * 2] ^= 1
+    with pytest.raises(DataError, match="broken archive"):
+        unpack(put(tmp_path, "x.tar", bytes(damaged)), tmp_path / "x")
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_damaged_archives_are_whole_or_refused(tmp_path: Path, name: str) -> None:
+    rng = random.Random(2)
+    content = {"a.txt": b"first\n" * 9, "b.txt": b"second\n"}
+    plain = tarred(*content.items())
+    whole = {
+        "x.zip": zipped(*content.items()),
+        "x.tar": plain,
+        "x.tar.gz": gzip.compress(plain),
+        "x.tar.bz2": bz2.compress(plain),
+        "x.tar.xz": lzma.compress(plain),
+    }[name]
+    for trial in range(120):
+        damaged = bytearray(whole)
+        for _ in range(rng.choice([1, 1, 3, 10])):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        folder = tmp_path / str(trial)
+        try:
+            unpack(put(tmp_path, name, bytes(damaged)), folder)
+        except DataError:
+            assert not folder.exists()
+            continue
+        if name != "x.tar":  # which has no checksum of the content
+            assert {path.name: path.read_bytes() for path in folder.rglob("*.txt")} == content
+    assert not any(path.name.endswith(".unpacking") for path in tmp_path.iterdir())
+
+
+def test_encrypted_zip_is_refused(tmp_path: Path) -> None:
+    body = bytearray(zipped(("a.txt", b"secret")))
+    body[6] |= 1
+    body[body.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(DataError, match="encrypted"):
+        unpack(put(tmp_path, "x.zip", bytes(body)), tmp_path / "x")
+
+
+def test_member_without_a_name_is_refused(tmp_path: Path) -> None:
+    body = zipped(("a", b"")).replace(b"\x01\x00\x00\x00a", b"\x00\x00\x01\x00a")
+    directory = body.index(b"PK\x01\x02")
+    body = body[: directory + 28] + b"\0\0\1\0" + body[directory + 32 :]
+    with pytest.raises(DataError):
+        unpack(put(tmp_path, "x.zip", body), tmp_path / "x")
+    assert names(tmp_path) == ["x.zip"]
+
+
+@pytest.mark.parametrize("second", ["a", "a/b", "./a"])
+def test_names_that_collide_are_refused(tmp_path: Path, second: str) -> None:
+    with pytest.raises(DataError, match="two members named"):
+        unpack(put(tmp_path, "x.tar", tarred(("a", b"1"), (second, b"2"))), tmp_path / "x")
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"plain text, and long enough " * 50])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(DataError, match=r"expected a zip, tar, gz, bz2 or xz archive"):
+        unpack(put(tmp_path, "x.zip", content), tmp_path / "x")
+
+
+def test_missing_archive_is_not_called_broken_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        unpack(tmp_path / "x.zip", tmp_path / "x")
+    assert names(tmp_path) == []
+
+
+def test_folder_with_content_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    put(tmp_path / "x", "mine.txt", b"mine")
+    with pytest.raises(DataError, match="empty folder"):
+        unpack(put(tmp_path, "x.zip", BODY), tmp_path / "x")
+    assert names(tmp_path / "x") == ["mine.txt"]
+
+
+def test_empty_folder_and_leftovers_of_a_killed_process_are_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x.unpacking").mkdir()
+    put(tmp_path / "x.unpacking", "half.txt", b"ha")
+    unpack(put(tmp_path, "x.zip", BODY), tmp_path / "x")
+    assert names(tmp_path) == ["x", "x.zip"]
+    assert names(tmp_path / "x") == ["noise.txt"]
+
+
+# --- check and gunzip --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_whole_archives_pass_the_check_and_truncated_ones_do_not(tmp_path: Path, name: str) -> None:
+    whole = put(tmp_path, name, ARCHIVES[name])
+    check(whole, thorough=False)
+    check(whole, thorough=True)
+    put(tmp_path, name, ARCHIVES[name][: len(ARCHIVES[name]) // 2])
+    with pytest.raises(DataError, match="broken archive"):
+        check(whole, thorough=False)
+
+
+def test_checksums_in_a_zip_are_compared_by_the_thorough_check_only(tmp_path: Path) -> None:
+    damaged = bytearray(BODY)
+    damaged[1000] ^= 1
+    archive = put(tmp_path, "x.zip", bytes(damaged))
+    check(archive, thorough=False)
+    with pytest.raises(DataError, match=r"'noise\.txt' does not have its checksum"):
+        check(archive, thorough=True)
+
+
+def test_what_is_no_archive_does_not_pass_the_check(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="a file that begins with 'sorry'"):
+        check(put(tmp_path, "x.zip", b"sorry"), thorough=False)
+
+
+def test_bomb_is_not_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(module, "_RATIO", 2)
+    with pytest.raises(DataError, match="more than 100000 bytes when unpacked"):
+        gunzip(put(tmp_path, "x.gz", bombs()["gz"]), tmp_path / "x")
+
+
+def test_many_sparse_members_are_a_bomb_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(module, "_RATIO", 2)
+    body = b"".join(sparse_header(f"hole{i}", 60_000) for i in range(2)) + b"\0" * 1024
+    with pytest.raises(DataError, match="more than 100000 bytes when unpacked"):
+        unpack(put(tmp_path, "x.tar", body), tmp_path / "x")
