@@ -1,0 +1,182 @@
+"""A trained model: arrays and how they predict; no training code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml import shortlist as shortlists
+from lightdxml.config import Config
+from lightdxml.encoder import Encoder, encode, unit_rows
+from lightdxml.kernels import ova, parallel
+from lightdxml.shortlist import Shortlist
+
+_DOCUMENTS = 8192
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The labels that a document is scored on, with both views of them.
+
+    Attributes
+    ----------
+    labels
+        Documents × candidates; -1 for none.
+    cosines
+        How near the label's embedding is.
+    logits
+        The classifier's score.
+    """
+
+    labels: NDArray[np.int32]
+    cosines: NDArray[np.float32]
+    logits: NDArray[np.float32]
+
+
+@dataclass
+class Model:
+    """Everything that prediction needs.
+
+    Attributes
+    ----------
+    encoder
+        From features to embeddings.
+    classifier
+        w_j of every label, the bias in the last column.
+    shortlist
+        The index of label embeddings.
+    everywhere
+        Labels that are candidates of every document.
+    beta
+        The classifier's share in the blended score.
+    config
+        How it was trained.
+    n_labels
+        The number of labels, those without documents included.
+    label_names
+        Their names, or None.
+    metrics
+        What was measured on validation data when it was trained.
+    """
+
+    encoder: Encoder
+    classifier: NDArray[np.float32]
+    shortlist: Shortlist
+    everywhere: NDArray[np.int32]
+    beta: float
+    config: Config
+    label_names: list[str] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels, those without documents included."""
+        return len(self.classifier)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that a document may have."""
+        return len(self.encoder.vectors)
+
+
+def find_candidates(model: Model, X: csr_matrix) -> Candidates:
+    """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
+    embeddings = encode(model.encoder, X)
+    directions = unit_rows(embeddings)
+    labels, cosines = shortlists.search(model.shortlist, directions, model.config.k)
+    if len(model.everywhere):
+        labels, cosines = _with_everywhere(model, directions, labels, cosines)
+    logits = np.empty(labels.shape, dtype=np.float32)
+
+    def fill(first: int, last: int) -> None:
+        ova.scores(first, last, embeddings, model.classifier, labels, logits)
+
+    parallel.over(fill, len(labels))
+    return Candidates(labels, cosines, logits)
+
+
+def _with_everywhere(
+    model: Model, directions: NDArray[np.float32], labels: NDArray[np.int32], cosines: NDArray[np.float32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    places = np.searchsorted(model.shortlist.labels, model.everywhere)
+    more = np.tile(model.everywhere, (len(labels), 1))
+    is_everywhere = np.zeros(model.n_labels + 1, dtype=np.bool_)
+    is_everywhere[model.everywhere] = True
+    position = np.zeros(model.n_labels + 1, dtype=np.int64)
+    position[model.everywhere] = np.arange(len(model.everywhere))
+    twice = is_everywhere[labels]
+    rows = np.nonzero(twice)[0]
+    more[rows, position[labels[twice]]] = -1
+    near = directions @ model.shortlist.vectors[places].T
+    return np.concatenate([labels, more], axis=1), np.concatenate([cosines, near], axis=1)
+
+
+def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
+    """Return β σ(classifier) + (1 − β) σ(cosine), -1 where there is no label."""
+    score = np.float32(beta) * sigmoid(candidates.logits) + np.float32(1 - beta) * sigmoid(candidates.cosines)
+    return np.where(candidates.labels >= 0, score, np.float32(-1))
+
+
+def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return 1 / (1 + exp(-x)) without overflow.
+
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0], dtype=np.float32)).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    low = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + low), low / (1 + low))
+
+
+def top(
+    labels: NDArray[np.int32], scores: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the k labels of the highest scores, best first, the lower label of equals first; -1 for none.
+
+    >>> top(np.array([[7, 5, -1]]), np.array([[0.5, 0.5, -1.0]], dtype=np.float32), 2)[0].tolist()
+    [[5, 7]]
+    """
+    wanted = min(k, labels.shape[1])
+    if wanted < labels.shape[1]:
+        # All that tie with the last one are kept until the labels have decided.
+        bar = np.partition(scores, -wanted, axis=1)[:, -wanted, None]
+        scores = np.where(scores >= bar, scores, np.float32(-1))
+    order = np.lexsort((labels, -scores), axis=1)[:, :wanted]
+    best, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
+    best = np.where(values >= 0, best, -1)
+    if wanted < k:
+        padding = ((0, 0), (0, k - wanted))
+        best, values = np.pad(best, padding, constant_values=-1), np.pad(values, padding, constant_values=-1)
+    return best.astype(np.int32), np.where(best >= 0, values, 0).astype(np.float32)
+
+
+def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none."""
+    X = check_features(X, model.n_features)
+    labels = np.empty((X.shape[0], k), dtype=np.int32)
+    scores = np.empty((X.shape[0], k), dtype=np.float32)
+    for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
+        candidates = find_candidates(model, X[start:stop])
+        labels[start:stop], scores[start:stop] = top(candidates.labels, blend(candidates, model.beta), k)
+    return labels, scores
+
+
+def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
+    """Return features as CSR float32 with rows of length 1, or say what is wrong with them."""
+    X = csr_matrix(X, dtype=np.float32, copy=True)
+    if n_features is not None and X.shape[1] != n_features:
+        raise ValueError(f"X has {X.shape[1]} features and the model {n_features}: they must agree")
+    if not np.all(np.isfinite(X.data)):
+        raise ValueError("X holds NaN or infinite values: every feature must be a finite number")
+    if (X.data < 0).any():
+        raise ValueError("X holds negative values: features are weights of words, from 0")
+    X.sum_duplicates()
+    X.indices = X.indices.astype(np.int32, copy=False)
+    lengths = np.sqrt(np.add.reduceat(np.append(X.data**2, 0), X.indptr[:-1])) if X.nnz else np.zeros(X.shape[0])
+    counts = np.diff(X.indptr)
+    lengths = np.where((counts > 0) & (lengths > 0), lengths, 1)
+    X.data /= np.repeat(lengths, counts).astype(np.float32)
+    return X

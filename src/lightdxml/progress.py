@@ -1,0 +1,67 @@
+"""Progress that people like: a live bar for each phase on a terminal, silence elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as RichProgress
+
+
+@dataclass
+class Bar:
+    """One phase's bar; without a display it takes what it is told and shows nothing."""
+
+    display: RichProgress | None = None
+    task: TaskID = TaskID(0)
+
+    def advance(self, amount: int, **figures: float) -> None:
+        """Move on by some documents, and show figures such as the loss."""
+        if self.display is not None:
+            shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
+            self.display.update(self.task, advance=amount, figures=shown)
+
+
+class Progress:
+    """Where training tells what it does.
+
+    Parameters
+    ----------
+    show
+        Whether to show anything; None for yes on a terminal and no elsewhere.
+
+    Examples
+    --------
+    >>> with Progress(show=False).phase("counting", 3) as bar:
+    ...     bar.advance(3, loss=0.5)
+    """
+
+    def __init__(self, show: bool | None = None) -> None:
+        self._console = Console(stderr=True)
+        self._show = self._console.is_terminal if show is None else show
+
+    @contextmanager
+    def phase(self, name: str, total: int) -> Iterator[Bar]:
+        """Show a bar while a phase lasts; documents a second, time spent and time left beside it."""
+        if not self._show:
+            yield Bar()
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:>7,}/{task.total:,}"),
+            TextColumn("{task.speed:>7,.0f}/s" if total > 1000 else ""),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[figures]}"),
+        )
+        with RichProgress(*columns, console=self._console) as display:
+            yield Bar(display, display.add_task(name, total=total, figures=""))
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+        if self._show:
+            self._console.print(line, highlight=False)
