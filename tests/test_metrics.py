@@ -204,6 +204,23 @@ def test_ignored_pairs_count_neither_as_right_nor_as_wrong(as_matrix: bool, as_s
     assert result["nDCG@2"] == 100
 
 
+def test_an_ignored_pair_that_is_not_ranked_changes_nothing() -> None:
+    Y = csr_matrix([[1, 0, 0, 0], [0, 1, 0, 0]])
+    ranked = [[-1, 0], [1]]
+    assert evaluate(Y, ranked, k=(1, 2), ignore=[[0, 3]]) == evaluate(Y, ranked, k=(1, 2))
+
+
+def test_scores_stored_in_two_entries_are_added() -> None:
+    scores = csr_matrix(([0.3, 0.3, 0.5], [0, 0, 1], [0, 3]), shape=(1, 2))
+    assert evaluate(csr_matrix([[1, 0]]), scores, k=(1, 2))["P@1"] == 100
+
+
+def test_a_very_large_k_costs_no_more_than_all_labels() -> None:
+    result = evaluate(Y, RANKED, k=(5, 10**9))
+    assert result["P@1000000000"] == pytest.approx(result["P@5"] * 5 / 10**9)
+    assert result["nDCG@1000000000"] == result["nDCG@5"]
+
+
 def test_no_pairs_to_ignore_changes_nothing() -> None:
     assert evaluate(Y, RANKED, ignore=np.empty((0, 2), dtype=np.int64)) == evaluate(Y, RANKED)
 

@@ -79,4 +79,5 @@ def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
-    return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    unit: NDArray[np.float32] = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    return unit

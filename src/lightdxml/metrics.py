@@ -44,7 +44,7 @@ def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> 
     Y = _labels(Y_train, "Y_train")
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     # With fewer than three documents the constant would be negative and a propensity above one.
-    C = max(np.log(Y.shape[0]) - 1.0, 0.0) * (B + 1.0) ** A
+    C = max(np.log(max(Y.shape[0], 1)) - 1.0, 0.0) * (B + 1.0) ** A
     return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
 
 
@@ -86,8 +86,10 @@ def evaluate(
     cutoffs = _cutoffs(k)
     judged = _judge(Y_true, predicted, cutoffs, ignore)
     means = _mean_gains(judged, inv_propensity)
-    by_document = {f"{name}@{cut}": float(values[cut - 1]) for name, values in means.items() for cut in cutoffs}
-    return by_document | _label_means(judged, cutoffs)
+    places = judged.ranked.shape[1]
+    result = {f"{name}@{cut}": float(values[min(cut, places) - 1]) for name, values in means.items() for cut in cutoffs}
+    result |= {f"P@{cut}": result[f"P@{cut}"] * min(cut, places) / cut for cut in cutoffs}
+    return result | _label_means(judged, cutoffs)
 
 
 def precision_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
@@ -178,7 +180,8 @@ def _judge(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ignor
     if 0 in Y.shape:
         raise ValueError(f"Y_true has shape {Y.shape}: there is nothing to measure")
     ignored = _ignored(ignore, Y.shape)
-    ranked = _rank(predicted, Y.shape, max(cutoffs), ignored)
+    # There are no more places than labels: beyond them nothing changes but what P@k divides by.
+    ranked = _rank(predicted, Y.shape, min(max(cutoffs), Y.shape[1]), ignored)
     if ignored is not None:
         Y = Y - Y.multiply(ignored)
         Y = _labels(Y, "Y_true")
@@ -203,12 +206,10 @@ def _labels(Y: csr_matrix, name: str) -> csr_matrix:
     if isinstance(Y, Sequence) or np.ndim(Y) not in (0, 2):
         raise ValueError(f"{name} is no matrix of documents × labels: give a sparse matrix or a 2-d array")
     Y = csr_matrix(Y)
-    if not np.all(Y.data):
-        Y = Y.copy()
-        Y.eliminate_zeros()
-    if not Y.has_canonical_format:
+    if not Y.has_canonical_format or not np.all(Y.data):
         Y = Y.copy()
         Y.sum_duplicates()
+        Y.eliminate_zeros()
     return csr_matrix((np.ones(Y.nnz, dtype=np.int8), Y.indices.astype(np.int32, copy=False), Y.indptr), shape=Y.shape)
 
 
@@ -247,12 +248,12 @@ def _rank(predicted: Predictions, shape: tuple[int, int], k: int, ignored: csr_m
             f"predictions have shape {array.shape}: there must be one row for each of {shape[0]} documents"
         )
     if array.dtype.kind == "f":
-        every = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
         if array.shape != shape:
             raise ValueError(
                 f"dense scores have shape {array.shape}: they must have that of Y_true, {shape}; "
                 "ranked labels must be whole numbers"
             )
+        every = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
         pointers = np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
         return _rank_scores(csr_matrix((array.ravel(), every, pointers), shape=shape), shape, k, ignored)
     if array.dtype.kind not in "iu":
@@ -290,6 +291,9 @@ def _rank_given(array: NDArray[Any], k: int, ignored: csr_matrix | None) -> NDAr
 def _rank_scores(scores: csr_matrix, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
     if scores.shape != shape:
         raise ValueError(f"scores have shape {scores.shape}: they must have that of Y_true, {shape}")
+    if not scores.has_canonical_format:
+        scores = scores.copy()
+        scores.sum_duplicates()
     values = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
     columns = scores.indices.astype(np.int32, copy=False)
     pointers = scores.indptr.astype(np.int64)
@@ -348,7 +352,7 @@ def _label_means(judged: _Judged, cutoffs: list[int]) -> dict[str, float]:
     n_labels = judged.Y.shape[1]
     predicted = np.zeros((len(cutoffs), n_labels), dtype=np.int64)
     right = np.zeros_like(predicted)
-    cut_of_place = np.searchsorted(cutoffs, np.arange(1, cutoffs[-1] + 1))
+    cut_of_place = np.searchsorted(cutoffs, np.arange(1, judged.ranked.shape[1] + 1))
     ranking.count_labels(judged.ranked, judged.hits, cut_of_place, predicted, right)
     true = np.bincount(judged.Y.indices, minlength=n_labels)
     occurring = max(1, int(np.count_nonzero(true)))

@@ -118,7 +118,8 @@ def _with_everywhere(
 def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
     """Return β σ(classifier) + (1 − β) σ(cosine), -1 where there is no label."""
     score = np.float32(beta) * sigmoid(candidates.logits) + np.float32(1 - beta) * sigmoid(candidates.cosines)
-    return np.where(candidates.labels >= 0, score, np.float32(-1))
+    scores: NDArray[np.float32] = np.where(candidates.labels >= 0, score, np.float32(-1))
+    return scores
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -128,7 +129,8 @@ def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
     [0.0, 0.5, 1.0]
     """
     low = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + low), low / (1 + low))
+    share: NDArray[np.float32] = np.where(x >= 0, 1 / (1 + low), low / (1 + low))
+    return share
 
 
 def top(

@@ -16,11 +16,11 @@ class Bar:
     """One phase's bar; without a display it takes what it is told and shows nothing."""
 
     display: RichProgress | None = None
-    task: TaskID = TaskID(0)
+    task: TaskID | None = None
 
     def advance(self, amount: int, **figures: float) -> None:
         """Move on by some documents, and show figures such as the loss."""
-        if self.display is not None:
+        if self.display is not None and self.task is not None:
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             self.display.update(self.task, advance=amount, figures=shown)
 

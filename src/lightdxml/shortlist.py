@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-import faiss
+import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.config import Index
 from lightdxml.kernels import parallel
 
+# Its type information leaves out much of what its wrappers add.
+faiss: Any = _faiss
 # Above this many labels a search of the HNSW graph is faster than an exact one (benchmarks/shortlist.py).
 EXACT_LIMIT = 400_000
 _QUERIES = 1024
@@ -37,7 +40,7 @@ class Shortlist:
     kind: Literal["exact", "hnsw"]
     labels: NDArray[np.int32]
     vectors: NDArray[np.float32]
-    index: faiss.Index
+    index: Any
 
 
 def build(labels: NDArray[np.int32], vectors: NDArray[np.float32], kind: Index = "auto") -> Shortlist:
@@ -64,11 +67,11 @@ def build(labels: NDArray[np.int32], vectors: NDArray[np.float32], kind: Index =
     return Shortlist(chosen, labels, vectors, index)
 
 
-def _on_one_thread(call: object) -> None:
+def _on_one_thread(call: Callable[[], None]) -> None:
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
-        call()  # type: ignore[operator]
+        call()
     finally:
         faiss.omp_set_num_threads(before)
 

@@ -112,6 +112,9 @@ def test_get_builds_the_embedded_set_into_the_cache(tmp_path: Path, monkeypatch:
         (["data", "convert", "no-such-set", "out"], 2, "--to"),
         (["data", "split", "FILE", "out", "--test", "1.5"], 1, "a share from 0 to below 1"),
         (["data", "convert", "FILE", "out", "--to", "xc"], 1, "write texts as jsonl"),
+        (["data", "split", "FILE", "out", "--test", "inf"], 1, "a share from 0 to below 1"),
+        (["data", "info", "~nobody-of-this-name/x"], 1, "nothing there"),
+        (["data", "info", "FILE", "--encoding", "hex"], 1, "encoding 'hex' is not known"),
         (["data", "nonsense"], 2, "No such command"),
     ],
 )
@@ -127,6 +130,12 @@ def test_errors_are_one_sentence_with_the_right_exit_code(
         assert result.stderr.startswith("error: ")
         assert result.stderr.count("\n") == 1
         assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path, csv: Path) -> None:
+    target = tmp_path / "out[red]"
+    assert "out[red]" in run("data", "convert", csv, target, "--to", "jsonl").replace("\n", "")
+    assert "out[red]" in run("data", "info", target)
 
 
 def test_version_is_shown() -> None:

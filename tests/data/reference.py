@@ -23,15 +23,17 @@ def nearest_float32(text: str) -> np.float32:
     digits = (whole + part).lstrip("0")
     size = len(digits) - len(part) + int(re.split("[eE]", text + "e0")[1])
     if not digits or size < -60:
-        return np.float32(0)
+        zero: np.float32 = np.float32(0)
+        return zero
     if size > 60:
         raise BadLineError("overflow")
     exact = Fraction(text)
-    with np.errstate(over="ignore", under="ignore"):
-        near = np.float32(float(exact))
-        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
-    if not np.isfinite(near):
+    if abs(exact) >= 2**128 - 2**103:
         raise BadLineError("overflow")
+    with np.errstate(over="ignore", under="ignore"):
+        largest = np.finfo(np.float32).max
+        near = np.float32(min(max(float(exact), -float(largest)), float(largest)))
+        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
     finite = [value for value in around if np.isfinite(value)]
     return min(finite, key=lambda v: (abs(Fraction(float(v)) - exact), int(v.view(np.uint32)) & 1))
 
@@ -66,16 +68,18 @@ def parse(content: bytes) -> tuple[tuple[int, int, int], list[Row]]:
     lines = content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
-    header = lines[0].split() if lines else []
+    first = next((i for i, line in enumerate(lines) if line.strip(b" \t\r")), 0)
+    header = lines[first].split() if lines else []
     if len(header) == 3 and all(re.fullmatch(rb"\d+", word) for word in header):
         n, v, l = (int(word) for word in header)  # noqa: E741
-        rows = [parse_line(line, v, l, True, False) for line in lines[1:]]
+        rows = [parse_line(line, v, l, True, False) for line in lines[first + 1 :]]
         while len(rows) > n and rows[-1] == ([], {}):
             rows.pop()
         if len(rows) != n:
             raise BadLineError("count")
         return (n, v, l), rows
-    rows = [parse_line(line, ID_LIMIT, ID_LIMIT, True, True) for line in lines]
+    documents = [line for line in lines if not line.strip(b" \t\r").startswith(b"#")]
+    rows = [parse_line(line, ID_LIMIT, ID_LIMIT, True, True) for line in documents]
     while rows and rows[-1] == ([], {}):
         rows.pop()
     v = 1 + max((key for _, features in rows for key in features), default=-1)

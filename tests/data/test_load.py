@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
+import os
 import sys
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -204,6 +207,18 @@ def _npz(path: Path, **arrays: Any) -> None:
         ),
         ({"format": b"csr", "shape": [1, 2], "data": [1j], "indices": [0], "indptr": [0, 1]}, "real numbers"),
         ({"format": b"csr", "shape": [2, 2], "data": [1.0], "indices": [0], "indptr": [0, 9, 1]}, "matrix"),
+        # Converted before it was checked, this one crashed the interpreter.
+        (
+            {
+                "format": b"csc",
+                "shape": [2, 2],
+                "data": np.ones(4),
+                "indices": np.array([0, 10**8, 5, 2 * 10**9], dtype=np.int32),
+                "indptr": np.array([0, 2, 4], dtype=np.int32),
+            },
+            "contradicts itself",
+        ),
+        ({"format": b"csr", "shape": [1, 10**12], "data": [1.0], "indices": [0], "indptr": [0, 1]}, "at most"),
     ],
 )
 def test_bad_npz_is_refused(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
@@ -333,7 +348,7 @@ def test_cells_beyond_the_csv_modules_limit_are_read(tmp_path: Path) -> None:
         ('text,labels\n"a\n\nb",c\nd\n', "line 5: found 1 cells"),
         ('text,labels\na,"b\n', "line 2: found a broken line"),
         ("text,labels,text\na,b,c\n", "two columns named text"),
-        ("text,labels\n", "no documents below"),
+        ("text,labels\n  \n", "no documents below"),
         ("words,tags\na,b\n", "line 1: found the columns words, tags, expected text (or title) and labels"),
         ("text;label\na;b\n", "line 1: found the columns text, label, expected text (or title) and labels"),
         ("", "an empty file"),
@@ -368,6 +383,14 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, content: str, message: str
         ({"train__txt": XC, "filter_train__txt": "0 4\n"}, "numbers from 0 to 3"),
         ({"train__txt": XC, "filter_train__txt": "2 0\n"}, "numbers from 0 to 1"),
         ({"train__txt": XC, "filter_train__txt": "2\n"}, "2 whole numbers"),
+        ({"train__txt": XC, "test__txt": "0 9:1\n"}, "test.txt: found 10 features, expected 3, as in train.txt"),
+        ({"train__txt": "0 9:1\n", "test__txt": XC}, "train.txt: found 10 features, expected 3, as in test.txt"),
+        ({"train__jsonl": JSONL, "test__json": RAW}, "test.json: found labels as numbers, expected names"),
+        ({"train__csv": CSV, "test__txt": XC}, "test.txt: found labels as numbers, expected names"),
+        ({"trn__json": RAW, "test__txt": XC}, "test.txt: found features, expected text, as in trn.json"),
+        ({"train__txt": XC, "filter_train__txt": "0 1\n\n0 9\n"}, "filter_train.txt, line 3: found 9"),
+        ({"my__csv": "words,tags\na,b\n"}, "my.csv, line 1: found the columns words, tags"),
+        ({"trn__json": RAW, "lbl__json": '{"title": "a"}\n{"uid": 1}\n'}, "lbl.json, line 2: found"),
         ({"train__txt": XC, "label_names__json": "{"}, "text that is not JSON"),
         ({"train__txt": XC, "label_names__json": "[1]"}, "a list or object of strings"),
     ],
@@ -387,6 +410,67 @@ def test_a_wrapping_folder_is_entered(tmp_path: Path) -> None:
 def test_a_single_file_in_a_folder_is_train(tmp_path: Path) -> None:
     put(tmp_path, my_documents__csv=CSV, README__md="about")
     assert len(load(tmp_path).train) == 2
+
+
+def test_names_by_number_are_put_in_order(tmp_path: Path) -> None:
+    names = json.dumps({str(i): f"n{i}" for i in range(11)}, sort_keys=True)
+    put(tmp_path, train__txt="1 1 11\n0 0:1\n", label_names__json=names + "\n\n")
+    assert load(tmp_path).label_names == [f"n{i}" for i in range(11)]
+
+
+def test_a_single_label_with_a_title_is_one_label(tmp_path: Path) -> None:
+    put(tmp_path, trn__json=jsonl({"title": "t", "target_ind": [0]}), lbl__json=jsonl({"uid": "9", "title": "L"}))
+    assert load(tmp_path).label_names == ["L"]
+
+
+def test_a_first_name_in_brackets_is_a_name(tmp_path: Path) -> None:
+    put(tmp_path, train__txt=XC, labels__txt="[PAD]\nb\nc\nd\n")
+    assert load(tmp_path).label_names == ["[PAD]", "b", "c", "d"]
+
+
+def test_papers_beside_the_data_do_no_harm(tmp_path: Path) -> None:
+    put(tmp_path, Bibtex_data__txt=XC, bibtex_trSplit__txt="1\n", bibtex_tstSplit__txt="2\n", README__txt="hello, you")
+    assert len(load(tmp_path).train) == 1
+    put(tmp_path / "wrapped", documents__csv=CSV, README__txt="hello", LICENSE__txt="MIT", notes__txt="remember")
+    assert len(load(tmp_path / "wrapped").train) == 2
+
+
+def test_a_pair_is_found_beside_filters_and_names(tmp_path: Path) -> None:
+    put(tmp_path, trn_X_Xf__txt=MATRIX_X, trn_X_Y__txt=MATRIX_Y, filter_labels_train__txt="1 1\n", labels__txt="1 2\n")
+    assert load(tmp_path / "trn_X_Xf.txt").train.Y.toarray().tolist() == Y
+
+
+def test_a_vocabulary_beside_text_is_left_alone(tmp_path: Path) -> None:
+    put(tmp_path, train__jsonl=JSONL, vocab__txt="a\nb\n")
+    assert load(tmp_path).feature_names is None
+
+
+def test_the_encoding_holds_for_recognition_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"text": "Kätzchen", "labels": ["ü"]}\n'.encode("latin-1"))
+    assert load(path, encoding="latin-1").label_names == ["ü"]
+
+
+def test_a_link_to_nothing_is_not_passed_over(tmp_path: Path) -> None:
+    put(tmp_path, train__txt=XC)
+    (tmp_path / "test.txt").symlink_to(tmp_path / "gone.txt")
+    with pytest.raises(DataError, match="a link to nothing"):
+        load(tmp_path)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match="a pipe"):
+        load(tmp_path / "pipe.csv")
+
+
+def test_tables_of_any_cell_size_are_read_by_several_threads(tmp_path: Path) -> None:
+    put(tmp_path, big__csv=f"text,labels\n{'x' * 200_000},a\n", small__csv=CSV)
+    before = csv.field_size_limit()
+    with ThreadPoolExecutor(4) as pool:
+        sets = list(pool.map(load, [tmp_path / name for name in ("big.csv", "small.csv") * 20]))
+    assert len(sets) == 40
+    assert csv.field_size_limit() == before
 
 
 def test_what_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,8 +75,36 @@ def test_harmless_variants_read_the_same(tmp_path: Path, content: bytes) -> None
 
 def test_headerless_svmlight_takes_ids_as_they_stand(tmp_path: Path) -> None:
     lines = xc_text.read_labelled(write(tmp_path, "# made by hand\n1,3 2:0.5 # a remark\n0 0:1\n"))
-    assert lines.features.toarray().tolist() == [[0, 0, 0], [0, 0, 0.5], [1, 0, 0]]
-    assert lines.labels.toarray().tolist() == [[0, 0, 0, 0], [0, 1, 0, 1], [1, 0, 0, 0]]
+    assert lines.features.toarray().tolist() == [[0, 0, 0.5], [1, 0, 0]]
+    assert lines.labels.toarray().tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
+
+
+def test_comments_are_no_documents_and_count_as_lines(tmp_path: Path) -> None:
+    content = "# made by\n#\n0,1#x\n  # more\n\n2 1:1#y\n"
+    assert xc_text.read_labelled(write(tmp_path, content)).labels.toarray().tolist() == [
+        [1, 1, 0],
+        [0, 0, 0],
+        [0, 0, 1],
+    ]
+    with pytest.raises(DataError) as caught:
+        xc_text.read_labelled(write(tmp_path, content + "3 1:1 x\n"))
+    assert caught.value.line == 7
+
+
+def test_blank_lines_before_the_header_are_passed_over(tmp_path: Path) -> None:
+    lines = xc_text.read_labelled(write(tmp_path, "\n \n1 3 2\n0 2:1\n"))
+    assert lines.features.shape == (1, 3)
+    with pytest.raises(DataError) as caught:
+        xc_text.read_labelled(write(tmp_path, "\n \n1 3 2\n0 3:1\n"))
+    assert caught.value.line == 4
+
+
+def test_the_first_fault_is_named_whatever_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, "4 3 2\n0 0:1\n0 0:3.4028235677973367e38\n0 0:1\n0 9:1\n")
+    for threads in ("1", "2", "4"):
+        monkeypatch.setenv("LIGHTDXML_THREADS", threads)
+        with pytest.raises(DataError, match=r"line 3: .* overflows"):
+            xc_text.read_labelled(path)
 
 
 def test_reads_a_matrix_with_two_counts(tmp_path: Path) -> None:
@@ -85,8 +113,8 @@ def test_reads_a_matrix_with_two_counts(tmp_path: Path) -> None:
 
 
 FAULTS = [
-    ("2 3 2\n0 0:1\n", None, "1 documents", "2, as the header says"),
-    ("1 3 2\n0 0:1\n1 1:1\n", None, "2 documents", "1, as the header says"),
+    ("2 3 2\n0 0:1\n", 1, "1 documents", "2, as the header says"),
+    ("1 3 2\n0 0:1\n1 1:1\n", 1, "2 documents", "1, as the header says"),
     ("1 3 2\n0 3:1\n", 2, "'3:1'", "ids from 0 to 2 (the header says 3 features)"),
     ("1 3 2\n2 0:1\n", 2, "label id '2'", "ids from 0 to 1 (the header says 2 labels)"),
     ("1 3 2\n0 -1:1\n", 2, "'-1:1'", "whole number from 0"),
@@ -115,7 +143,7 @@ FAULTS = [
     ("1 3 2\n0 0:1 ä\n", 2, "'ä'", "feature:value"),
     ("1 3000000000 2\n0 0:1\n", 1, "claims 3,000,000,000 features", "at most"),
     ("1 3 1000000000000\n0 0:1\n", 1, "claims 1,000,000,000,000 labels", "at most"),
-    ("1000000000000 3 2\n0 0:1\n", None, "1 documents", "1000000000000, as the header says"),
+    ("1000000000000 3 2\n0 0:1\n", 1, "1 documents", "1000000000000, as the header says"),
 ]
 
 
@@ -210,7 +238,7 @@ def test_threads_do_not_change_the_result(tmp_path: Path, monkeypatch: pytest.Mo
         "0", "-0", "1", "0.1", "1e-45", "7e-46", "1.401298464324817e-45", "1.1754943508222875e-38", "1e-300", "1e-999",
         "3.4028234663852886e38", "3.40282356e38", "16777217", "16777219", "1.00000005960464477539062500001",
         "1.000000059604644775390625", "0.333333333333333333333333333333333", "123456789012345678901234567890",
-        "2.2250738585072014e-308", "5e-324", "8388608.5",
+        "2.2250738585072014e-308", "5e-324", "8388608.5", "3.4028235677973362e38",
         "9007199254740993", "0.000000000000000000000000000000000000011754944",
     ],
 )  # fmt: skip
@@ -258,7 +286,10 @@ tokens = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.sampled_from(["", "2 3 2\n", "3 3 3\n", "1 2 2 \r\n", "\ufeff2 3 2\n"]), st.lists(tokens, max_size=14))
+@given(
+    st.sampled_from(["", "\n2 3 2\n", "2 3 2\n", "3 3 3\n", "1 2 2 \r\n", "\ufeff2 3 2\n"]),
+    st.lists(tokens, max_size=14),
+)
 def test_accepts_and_reads_exactly_what_the_plain_reader_does(
     tmp_path_factory: pytest.TempPathFactory, header: str, body: list[str]
 ) -> None:

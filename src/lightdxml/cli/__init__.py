@@ -60,5 +60,7 @@ def main() -> None:
         # Whoever reads the output has seen enough, as in `| head`; keep the interpreter's last flush quiet as well.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except MemoryError:
+        fail("there is not enough memory for data of this size: try it on a larger machine, or on a part of the data")
     except (ValueError, OSError) as error:
         fail(str(error))

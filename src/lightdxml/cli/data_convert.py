@@ -33,4 +33,4 @@ def run(
     data = load(source, label_separator=separator, encoding=encoding, split=old_split)
     save(data, target, to, "" if compress == "none" else compress, overwrite=force)
     parts = ", ".join(f"{len(split):,} {part}" for part, split in data.splits.items())
-    console.print(f"{data.name}: {parts} documents written to {target}", highlight=False, soft_wrap=True)
+    console.print(f"{data.name}: {parts} documents written to {target}", markup=False, soft_wrap=True)

@@ -28,7 +28,7 @@ def run(
     else:
         with download_bar(name) as progress:
             path = download.get(name, raw=raw, force=force, url=url, progress=progress, verify=_sizes)
-    console.print(f"{name} is in {path}", highlight=False, soft_wrap=True)
+    console.print(f"{name} is in {path}", markup=False, soft_wrap=True)
 
 
 def _build(name: str, force: bool) -> Path:

@@ -43,10 +43,10 @@ def run(
         del content["frequencies"]
         print_json(content)
         return
-    print_table(figures.name, ("", "", ""), [*_rows(figures), *_samples(data)])
+    print_table(escape(figures.name), ("", "", ""), [*_rows(figures), *_samples(data)])
     if counts:
         console.print("\nTraining documents per label, most frequent label first (both axes logarithmic):")
-        console.print(f"{counts[0]:,} {sparkline(counts)} {counts[-1]:,}", highlight=False)
+        console.print(f"{counts[0]:,} {sparkline(counts)} {counts[-1]:,}")
 
 
 def _rows(figures: Statistics) -> list[tuple[str, str, str]]:

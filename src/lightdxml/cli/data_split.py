@@ -33,4 +33,4 @@ def run(
     format: SaveFormat = "jsonl" if data.train.X is None else "xc"
     save(data, target, format, "" if compress == "none" else compress, overwrite=force)
     parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
-    console.print(f"{data.name}: {parts} documents written to {target}", highlight=False, soft_wrap=True)
+    console.print(f"{data.name}: {parts} documents written to {target}", markup=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
     options = ReadOptions(label_separator, encoding, split)
     if not str(source):
         raise DataError("''", "an empty name", "a path or the name of a data set")
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises
     if path.exists():
         return load_path(path, options)
     name = str(source)

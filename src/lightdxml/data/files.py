@@ -5,8 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import secrets
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,9 +38,10 @@ def reading(path: Path) -> Iterator[BinaryIO]:
     Whatever goes wrong with the file inside the `with` becomes a `DataError`.
     """
     try:
+        # Before it is opened: opening a pipe waits for its writer.
+        if not path.is_dir() and not path.is_file() and path.exists():
+            raise DataError(path, "a pipe or a device", "a file: save the data to one first")
         with path.open("rb") as raw:
-            if not raw.seekable():
-                raise DataError(path, "a pipe", "a file: save the data to one first")
             magic = raw.read(4)
             raw.seek(0)
             if magic.startswith(GZIP_MAGIC):
@@ -149,9 +150,9 @@ def base_name(path: Path) -> str:
 def writing(path: Path) -> Iterator[BinaryIO]:
     """Open a file to write; it appears under its name only when complete. `.gz` and `.zst` compress."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with temporary.open("xb") as raw:
             if path.suffix == ".gz":
                 # No name and no time in the gzip header: the same data gives the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as stream:
@@ -163,12 +164,9 @@ def writing(path: Path) -> Iterator[BinaryIO]:
                 yield raw
             raw.flush()
             os.fsync(raw.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Split, Texts
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines, writing_text
-from lightdxml.data.labels import LabelIndex, label_matrix
+from lightdxml.data.labels import LabelIndex, LabelRows
 
 
 def records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -50,13 +51,13 @@ def text_field(path: Path, number: int, record: Mapping[str, Any], name: str) ->
 def read(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
     """Read documents with named labels; their numbers come from the index, which grows."""
     texts = TextColumns()
-    labels: list[list[int]] = []
+    labels = LabelRows()
     for number, record in records(path, encoding):
         texts.add(path, number, record.get("id"), *(text_field(path, number, record, f) for f in ("title", "text")))
-        labels.append(index.numbers(_label_names(path, number, record)))
-    if not labels:
+        labels.add(index.numbers(_label_names(path, number, record)))
+    if not len(labels):
         raise DataError(path, "an empty file", "one JSON object a line")
-    return texts.split(labels, len(index.names))
+    return texts.split(labels.matrix(len(index.names)))
 
 
 class TextColumns:
@@ -80,10 +81,10 @@ class TextColumns:
         self._titles.append(title or "")
         self._bodies.append(body or "")
 
-    def split(self, labels: list[list[int]], n_labels: int) -> Split:
+    def split(self, Y: csr_matrix) -> Split:
         """Return the documents with these labels."""
         return Split(
-            Y=label_matrix(labels, n_labels),
+            Y=Y,
             texts=Texts(self._bodies, self._titles if self._any_title else None),
             ids=self._ids if self._any_id else None,
         )

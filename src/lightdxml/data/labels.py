@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.files import reading, text_lines, writing_text
+from lightdxml.data.files import base_name, text_lines, writing_text
 
 
 class LabelIndex:
@@ -24,8 +25,8 @@ class LabelIndex:
     Examples
     --------
     >>> index = LabelIndex(["cat"])
-    >>> index.matrix([["dog", "cat"], [], ["dog", "dog"]]).toarray().tolist()
-    [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
+    >>> index.numbers(["dog", "cat", "dog"])
+    [1, 0, 1]
     >>> index.names
     ['cat', 'dog']
     """
@@ -45,25 +46,61 @@ class LabelIndex:
         ids = self._ids
         return [ids.setdefault(name, len(ids)) for name in names]
 
-    def matrix(self, rows: Iterable[Iterable[str]]) -> csr_matrix:
-        """Return the label matrix of these rows of names, as wide as the names seen so far."""
-        numbered = [self.numbers(row) for row in rows]
-        return label_matrix(numbered, len(self._ids))
+
+class LabelRows:
+    """Collects documents' label numbers, and weights where there are any, in little memory.
+
+    Examples
+    --------
+    >>> rows = LabelRows()
+    >>> rows.add([1, 0])
+    >>> rows.add([2, 2])
+    >>> rows.matrix(3).toarray().tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
+    def __init__(self) -> None:
+        self._numbers = array("i")
+        self._weights = array("f")
+        self._ends = array("q", [0])
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def add(self, numbers: Iterable[int], weights: Iterable[float] = ()) -> None:
+        """Add a document; give weights for all documents or for none."""
+        self._numbers.extend(numbers)
+        self._weights.extend(weights)
+        self._ends.append(len(self._numbers))
+
+    def matrix(self, n_labels: int) -> csr_matrix:
+        """Return the label matrix; a label that stands twice counts once, with its larger weight."""
+        columns = np.frombuffer(self._numbers, dtype=np.int32).copy()
+        weights = np.frombuffer(self._weights, dtype=np.float32).copy()
+        ends = np.frombuffer(self._ends, dtype=np.int64)
+        rows = np.repeat(np.arange(len(self)), ends[1:] - ends[:-1])
+        if not len(weights):
+            weights = np.ones(len(columns), dtype=np.float32)
+        order = np.lexsort((-weights, columns, rows))
+        rows, columns, weights = rows[order], columns[order], weights[order]
+        first = np.ones(len(rows), dtype=np.bool_)
+        first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+        kept = first & (weights > 0)
+        Y = csr_matrix((weights[kept], (rows[kept], columns[kept])), shape=(len(self), n_labels))
+        Y.sort_indices()
+        return Y
 
 
-def label_matrix(rows: Sequence[Sequence[int]], n_labels: int) -> csr_matrix:
+def label_matrix(rows: Iterable[Iterable[int]], n_labels: int) -> csr_matrix:
     """Return the label matrix of these rows of label numbers; a label that stands twice counts once.
 
     >>> label_matrix([[1, 0], [2, 2]], 3).toarray().tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    pointers = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=pointers[1:])
-    columns = np.fromiter((number for row in rows for number in row), dtype=np.int32, count=int(pointers[-1]))
-    Y = csr_matrix((np.ones(len(columns), dtype=np.float32), columns, pointers), shape=(len(rows), n_labels))
-    Y.sum_duplicates()
-    Y.data[:] = 1
-    return Y
+    collected = LabelRows()
+    for row in rows:
+        collected.add(row)
+    return collected.matrix(n_labels)
 
 
 def widen(matrix: csr_matrix, width: int) -> csr_matrix:
@@ -75,29 +112,50 @@ def widen(matrix: csr_matrix, width: int) -> csr_matrix:
 
 def read_names(path: Path, encoding: str = "utf-8") -> list[str] | dict[str, str]:
     """Read a file of names: one a line, a JSON list, a JSON object of id → name, or JSON Lines with titles."""
-    with reading(path) as stream:
-        start = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-    if start in (b"[", b"{"):
-        return _json_names(path, encoding)
-    names = [line.rstrip("\r\n") for _, line in text_lines(path, encoding)]
-    while names and not names[-1]:
-        names.pop()
-    return names
-
-
-def _json_names(path: Path, encoding: str) -> list[str] | dict[str, str]:
-    lines = [line for _, line in text_lines(path, encoding)]
+    lines = [line.rstrip("\r\n") for _, line in text_lines(path, encoding)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    looks_like_json = bool(lines) and lines[0].lstrip()[:1] in ("[", "{")
+    if not looks_like_json:
+        return lines
     try:
-        if len(lines) > 1 and lines[0].strip().endswith("}"):
-            return [_title(path, number, json.loads(line)) for number, line in enumerate(lines, 1) if line.strip()]
-        content = json.loads("".join(lines))
+        content = _json_content(lines)
     except (ValueError, RecursionError) as error:
+        if base_name(path).endswith(".txt"):
+            return lines  # a first name such as [PAD]
         raise DataError(path, f"text that is not JSON ({error})", "a JSON list or object of names") from error
+    return _names(path, content)
+
+
+def _json_content(lines: list[str]) -> object:
+    """Return one JSON document, or a list of (line number, object) of JSON Lines."""
+    if lines[0].rstrip().endswith("}"):
+        records = [(number, json.loads(line)) for number, line in enumerate(lines, 1) if line.strip()]
+        if len(records) > 1 or "title" in records[0][1]:
+            return records
+    return json.loads("\n".join(lines))
+
+
+def _names(path: Path, content: object) -> list[str] | dict[str, str]:
+    if isinstance(content, list) and content and isinstance(content[0], tuple):
+        return [_title(path, number, record) for number, record in content]
     if isinstance(content, list) and all(isinstance(name, str) for name in content):
         return content
     if isinstance(content, Mapping) and all(isinstance(name, str) for name in content.values()):
         return dict(content)
     raise DataError(path, f"JSON of another form ({type(content).__name__})", "a list or object of strings")
+
+
+def in_order(names: list[str] | dict[str, str]) -> list[str]:
+    """Return names by number: of an object whose keys are 0 … n - 1, by key, else as they stand.
+
+    >>> in_order({"0": "a", "10": "c", "1": "b"}), in_order({"1": "b", "0": "a"})
+    (['a', 'c', 'b'], ['a', 'b'])
+    """
+    if not isinstance(names, dict):
+        return names
+    keys = [str(i) for i in range(len(names))]
+    return [names[key] for key in keys] if set(keys) == set(names) else list(names.values())
 
 
 def _title(path: Path, number: int, record: object) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,28 +10,14 @@ from lightdxml.data import jsonl, npz, pairs, table, xc_json, xc_text
 from lightdxml.data.dataset import Dataset, Split
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
-from lightdxml.data.labels import LabelIndex, read_names, widen
-from lightdxml.data.recognise import Format, Part, part_of, recognise, side_of, words_of
+from lightdxml.data.folder import Files, entries, format_or_none, innermost
+from lightdxml.data.labels import LabelIndex, in_order, read_names, widen
+from lightdxml.data.recognise import Format, Part, part_of, recognise, side_of
 
-_LABEL_NAME_FILES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
-_FEATURE_NAME_FILES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
-_FILTER_FILES = re.compile(r"filter.*\.txt")
-_SPLIT_FILES = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
-_DATA_SUFFIXES = (
-    ".txt",
-    ".svm",
-    ".svmlight",
-    ".libsvm",
-    ".dat",
-    ".data",
-    ".npz",
-    ".jsonl",
-    ".ndjson",
-    ".json",
-    ".csv",
-    ".tsv",
-)
 _MATRICES = ("xc-matrix", "npz")
+# What states its numbers of features and labels, and what names its labels.
+_SIZED = ("xc-text", "xc-matrix", "npz")
+_NAMED = ("jsonl", "table")
 
 
 @dataclass(frozen=True)
@@ -50,9 +34,12 @@ class ReadOptions:
         if self.split < 0:
             raise ValueError(f"split is {self.split}: splits are counted from 0")
         try:
-            codecs.lookup(self.encoding)
+            b"a".decode(self.encoding)
+        except UnicodeDecodeError:
+            pass  # known, and wider than a byte
         except LookupError as error:
-            raise ValueError(f"encoding {self.encoding!r} is not known: utf-8 and latin-1 are common ones") from error
+            message = f"encoding {self.encoding!r} is not known: utf-8, latin-1 and cp1252 are common ones"
+            raise ValueError(message) from error
 
 
 def load_path(path: Path, options: ReadOptions = ReadOptions()) -> Dataset:  # noqa: B008 - frozen
@@ -73,24 +60,26 @@ class _Loading:
     index: LabelIndex = field(default_factory=LabelIndex)
     splits: dict[Part, Split] = field(default_factory=dict)
     files: dict[Part, Path] = field(default_factory=dict)
-    formats: set[Format] = field(default_factory=set)
+    formats: dict[Part, Format] = field(default_factory=dict)
     filters: dict[Part, Path] = field(default_factory=dict)
 
 
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
     loading = _Loading(path, options)
-    kind = recognise(path)
     files = [path]
+    kind = recognise(path, options.encoding)
     if kind in _MATRICES:
-        files = [f for f in sorted(path.parent.iterdir()) if f.is_file() and part_of(f) == part_of(path) and side_of(f)]
-        files = [f for f in files if base_name(f).endswith((".txt", ".npz")) and recognise(f) == kind] or [path]
+        around = Files(path.parent, options.encoding)
+        near = {*around.others, *(file for files in around.parts.values() for file in files)}
+        alike = [file for file in near if part_of(file) == part_of(path) and side_of(file) != side_of(path)]
+        files += sorted(file for file in alike if format_or_none(file, options.encoding) == kind)
     _read_part(loading, "train", files)
     return _finish(loading, base_name(path).partition(".")[0], None, None)
 
 
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
-    folder = _descend(folder)
-    files = _Files(folder)
+    folder = innermost(folder)
+    files = Files(folder, options.encoding)
     loading = _Loading(folder, options, filters=files.filters)
     label_names = read_names(files.label_names, options.encoding) if files.label_names else None
     feature_names = read_names(files.feature_names, options.encoding) if files.feature_names else None
@@ -102,65 +91,23 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
             if part in files.parts:
                 _read_part(loading, part, files.parts[part])
     if "train" not in loading.splits:
-        seen = ", ".join(f.name for f in sorted(folder.iterdir())[:8]) or "nothing"
-        raise DataError(folder, seen, "a file whose name says train or trn, or a single data file")
-    names = list(feature_names.values()) if isinstance(feature_names, dict) else feature_names
-    return _finish(loading, folder.name, label_names, names)
-
-
-def _descend(folder: Path) -> Path:
-    """Return the folder that holds the files: archives often wrap them in one folder more."""
-    inside = [entry for entry in folder.iterdir() if not entry.name.startswith((".", "__"))]
-    if len(inside) == 1 and inside[0].is_dir():
-        return _descend(inside[0])
-    return folder
-
-
-class _Files:
-    """The files of a folder by the role that their names give them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.label_names: Path | None = None
-        self.feature_names: Path | None = None
-        self.filters: dict[Part, Path] = {}
-        self.splits: dict[Part, Path] = {}
-        self.parts: dict[Part, list[Path]] = {}
-        self.folder = folder
-        others: list[Path] = []
-        for path in sorted(folder.iterdir()):
-            name = base_name(path)
-            if not path.is_file() or name.startswith(".") or not name.endswith(_DATA_SUFFIXES):
-                continue
-            part = part_of(path)
-            if _LABEL_NAME_FILES.fullmatch(name):
-                self.label_names = path
-            elif _FEATURE_NAME_FILES.fullmatch(name):
-                self.feature_names = path
-            elif _FILTER_FILES.fullmatch(name):
-                if part:
-                    self.filters[part] = path
-            elif match := _SPLIT_FILES.fullmatch(name):
-                self.splits["train" if match["part"].startswith("tr") else "test"] = path
-            elif part:
-                self.parts.setdefault(part, []).append(path)
-            elif "lbl" not in words_of(path):
-                others.append(path)
-        self.others = others
-        if not self.parts and len(others) == 1 and not self.splits:
-            self.parts["train"] = others
-        if not self.parts and {side_of(path) for path in others} == {"X", "Y"} and len(others) == 2:
-            self.parts["train"] = others
+        seen = ", ".join(path.name for path in entries(folder)[:8]) or "nothing"
+        raise DataError(folder, seen, "a file whose name says train or trn, or a single file of a known format")
+    has_features = loading.splits["train"].X is not None
+    return _finish(
+        loading, folder.name, label_names, in_order(feature_names) if feature_names and has_features else None
+    )
 
 
 def _read_part(loading: _Loading, part: Part, files: Sequence[Path]) -> None:
     """Read the file, or the pair of feature and label matrices, that holds one part."""
-    kinds = {path: recognise(path) for path in files}
+    kinds = {path: recognise(path, loading.options.encoding) for path in files}
     wholes = [path for path in files if kinds[path] not in _MATRICES]
     if len(wholes) > 1 or (wholes and len(files) > 1):
         names = " and ".join(path.name for path in files)
         raise DataError(loading.place, f"several files for {part}: {names}", "one file, or one X and one Y")
     loading.files[part] = files[0]
-    loading.formats.add(kinds[files[0]])
+    loading.formats[part] = kinds[files[0]]
     loading.splits[part] = _read_whole(loading, wholes[0], kinds[wholes[0]]) if wholes else _read_pair(loading, files)
 
 
@@ -192,19 +139,19 @@ def _read_pair(loading: _Loading, files: Sequence[Path]) -> Split:
     return Split(Y=Y, X=X)
 
 
-def _read_old_form(loading: _Loading, files: _Files) -> None:
+def _read_old_form(loading: _Loading, files: Files) -> None:
     """Read one file of all documents and the files that say which are train and test."""
-    candidates = [path for path in files.others if recognise(path) == "xc-text"]
+    candidates = [path for path in files.others if format_or_none(path, loading.options.encoding) == "xc-text"]
     if len(candidates) != 1:
         names = ", ".join(path.name for path in candidates) or "none"
         raise DataError(files.folder, f"split files and as data {names}", "one file with a header of three numbers")
     whole = _read_whole(loading, candidates[0], "xc-text")
-    loading.formats.add("xc-text")
     rows = {part: pairs.read_split(path, loading.options.split, len(whole)) for part, path in files.splits.items()}
     if "train" in rows and "test" in rows and set(rows["train"].tolist()) & set(rows["test"].tolist()):
         raise DataError(files.splits["test"], "documents that are in train too", "train and test apart")
     for part, chosen in rows.items():
         loading.files[part] = candidates[0]
+        loading.formats[part] = "xc-text"
         loading.splits[part] = whole.take(chosen)
 
 
@@ -215,12 +162,13 @@ def _finish(
     feature_names: list[str] | None,
 ) -> Dataset:
     """Bring the parts to one width and put the names on."""
+    _check_alike(loading)
     names: list[str] | None
-    if loading.formats & {"jsonl", "table"}:
+    if loading.formats["train"] in _NAMED:
         shown = label_names if isinstance(label_names, dict) else {}
         names = [shown.get(label, label) for label in loading.index.names]
     else:
-        names = list(label_names.values()) if isinstance(label_names, dict) else label_names
+        names = None if label_names is None else in_order(label_names)
     n_labels = _width(loading, "labels", len(names or ()))
     n_features = _width(loading, "features", len(feature_names or ()))
     for part, split in loading.splits.items():
@@ -237,17 +185,32 @@ def _finish(
     return Dataset(name, parts["train"], parts.get("test"), parts.get("dev"), names, feature_names)
 
 
+def _check_alike(loading: _Loading) -> None:
+    """Raise where parts cannot belong together: names and numbers as labels, text and features."""
+    train = loading.splits["train"]
+    for part, split in loading.splits.items():
+        if (loading.formats[part] in _NAMED) != (loading.formats["train"] in _NAMED):
+            kinds = ("names", "numbers") if loading.formats[part] in _NAMED else ("numbers", "names")
+            found, expected = f"labels as {kinds[0]}", f"{kinds[1]}, as in {loading.files['train'].name}"
+            raise DataError(loading.files[part], found, expected)
+        if (split.X is None) != (train.X is None):
+            kinds = ("text", "features") if split.X is None else ("features", "text")
+            raise DataError(loading.files[part], kinds[0], f"{kinds[1]}, as in {loading.files['train'].name}")
+
+
 def _width(loading: _Loading, what: str, n_names: int) -> int:
-    """Return the number of labels or features that all parts share; files that state it must agree."""
-    widths = {}
+    """Return the number of labels or features that all parts share; what files state must hold for all."""
+    widths: dict[Part, int] = {}
     for part, split in loading.splits.items():
         matrix = split.Y if what == "labels" else split.X
         if matrix is not None:
             widths[part] = int(matrix.shape[1])
-    if loading.formats <= {"xc-text", "xc-matrix", "npz"}:
-        for part, width in widths.items():
-            if width != widths["train"]:
-                found = f"{width} {what}"
-                raise DataError(loading.files[part], found, f"{widths['train']}, as in {loading.files['train'].name}")
-        return widths.get("train", 0)
-    return max([*widths.values(), n_names])
+    sized = [part for part in widths if loading.formats[part] in _SIZED]
+    if not sized:
+        return max([*widths.values(), n_names])
+    stated = widths[sized[0]]
+    for part, width in widths.items():
+        if width > stated or (part in sized and width != stated):
+            found = f"{width} {what}"
+            raise DataError(loading.files[part], found, f"{stated}, as in {loading.files[sized[0]].name}")
+    return stated

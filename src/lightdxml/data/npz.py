@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import reading, writing
 
+_SIZE_LIMIT = 2**31 - 1
 MAGIC = b"PK\x03\x04"
 # What NumPy, SciPy and zipfile are known to raise on damaged files; none of them has an error class for it.
 _UNREADABLE = (
@@ -35,12 +36,17 @@ def read(path: Path) -> csr_matrix:
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         found = f"an array of {matrix.ndim} dimensions and type {matrix.dtype}"
         raise DataError(path, found, "a sparse matrix of real numbers")
-    matrix = csr_matrix(matrix)
+    if max(matrix.shape) > _SIZE_LIMIT:
+        raise DataError(path, f"a matrix of {matrix.shape[0]:,} × {matrix.shape[1]:,}", f"at most {_SIZE_LIMIT:,} each")
     try:
-        matrix.check_format(full_check=True)
-    except ValueError as error:
-        raise DataError(path, f"a matrix that contradicts itself ({error})", "valid CSR arrays") from error
-    return _float32(path, matrix)
+        # Before any conversion: SciPy's compiled code trusts the indices.
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)
+        return _float32(path, csr_matrix(matrix))
+    except DataError:
+        raise
+    except _UNREADABLE as error:
+        raise DataError(path, f"a matrix that contradicts itself ({error})", "valid sparse arrays") from error
 
 
 def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from lightdxml.data import npz, table
 from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.files import base_name, first_line
+from lightdxml.data.files import base_name, decode, first_line
 from lightdxml.data.xc_text import parse_header
 
 Format = Literal["xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table"]
@@ -34,7 +34,7 @@ _KNOWN = (
 _NUMBER_LINE = re.compile(rb"[-+]?\d|#")
 
 
-def recognise(path: Path) -> Format:
+def recognise(path: Path, encoding: str = "utf-8") -> Format:
     """Return the format of a file from its first line."""
     line = first_line(path)
     start = line.lstrip()
@@ -44,7 +44,7 @@ def recognise(path: Path) -> Format:
         _check_archive(path)
         return "npz"
     if start.startswith(b"{"):
-        return _json_format(path, start)
+        return _json_format(path, decode(path, 1, start, encoding))
     if _NUMBER_LINE.match(start):
         header = parse_header(path, line)
         if header is None:
@@ -52,7 +52,7 @@ def recognise(path: Path) -> Format:
         return "xc-matrix" if header.n_labels is None else "xc-text"
     if start.startswith(b"["):
         raise DataError(path, "a JSON array", "one JSON object a line", line=1)
-    text = line.decode("utf-8", errors="replace")
+    text = line.decode(encoding, errors="replace")
     if table.delimiter_of(text):
         return "table"
     columns = table.guess_columns(text)
@@ -75,7 +75,7 @@ def _check_archive(path: Path) -> None:
         raise DataError(path, "a zip archive", "it unpacked")
 
 
-def _json_format(path: Path, line: bytes) -> Format:
+def _json_format(path: Path, line: str) -> Format:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -29,10 +29,11 @@ def split(data: Dataset, test: float = 0.0, dev: float = 0.0, seed: int = 0) -> 
     """
     shares = {"test": test, "dev": dev}
     n = len(data.train)
-    counts = {name: round(share * n) for name, share in shares.items() if share}
     for name, share in shares.items():
         if not 0 <= share < 1:
             raise ValueError(f"{name} is {share}: it must be a share from 0 to below 1")
+    counts = {name: round(share * n) for name, share in shares.items() if share}
+    for name, share in shares.items():
         if share and name in data.splits:
             raise ValueError(f"{data.name} has a {name} part already: there is nothing to split off for it")
         if share and not counts[name]:

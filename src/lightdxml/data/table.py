@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ from lightdxml.data.dataset import Split
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines
 from lightdxml.data.jsonl import TextColumns
-from lightdxml.data.labels import LabelIndex
+from lightdxml.data.labels import LabelIndex, LabelRows
 
+_LIMIT = threading.Lock()
 _DELIMITERS = (",", "\t", ";")
 _COLUMNS = ("id", "title", "text", "labels")
 
@@ -51,15 +53,15 @@ def _column_names(line: str, delimiter: str) -> list[str]:
 def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
     """Read a table whose first line names the columns; blank lines are passed over."""
     texts = TextColumns()
-    labels: list[list[int]] = []
+    labels = LabelRows()
     with _any_cell_size():
         for number, row in _rows(path, encoding):
             texts.add(path, number, row.get("id"), row.get("title"), row.get("text"))
             names = (name.strip() for name in row["labels"].split(label_separator))
-            labels.append(index.numbers(name for name in names if name))
-    if not labels:
+            labels.add(index.numbers(name for name in names if name))
+    if not len(labels):
         raise DataError(path, "no documents below the column names", "one document a line")
-    return texts.split(labels, len(index.names))
+    return texts.split(labels.matrix(len(index.names)))
 
 
 def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -76,7 +78,7 @@ def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
     start = header_number + 1
     try:
         for cells in reader:
-            if cells:
+            if len(cells) > 1 or any(cell.strip() for cell in cells):
                 if len(cells) != len(columns):
                     found = f"{len(cells)} cells: {excerpt(delimiter.join(cells))}"
                     raise DataError(path, found, f"{len(columns)}, as the first line has", line=start)
@@ -89,9 +91,13 @@ def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 @contextmanager
 def _any_cell_size() -> Iterator[None]:
-    """Lift the csv module's limit of 128 KB a cell, which real documents pass, and put it back."""
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+    """Lift the csv module's limit of 128 KB a cell, which real documents pass, and put it back.
+
+    The limit is the whole process's: one thread at a time.
+    """
+    with _LIMIT:
+        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

@@ -10,6 +10,7 @@ from typing import Any
 from lightdxml.data.dataset import Split
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.jsonl import TextColumns, records, text_field
+from lightdxml.data.labels import LabelRows
 
 _ID_LIMIT = 2**31 - 1
 
@@ -20,25 +21,16 @@ def read(path: Path, encoding: str = "utf-8") -> Split:
     A label that stands twice counts once, with its larger relevance; a relevance of 0 is no label.
     """
     texts = TextColumns()
-    rows: list[list[tuple[int, float]]] = []
+    labels = LabelRows()
     n_labels = 0
     for number, record in records(path, encoding):
-        texts.add(
-            path,
-            number,
-            record.get("uid"),
-            *(text_field(path, number, record, f) for f in ("title", "content")),
-        )
+        texts.add(path, number, record.get("uid"), *(text_field(path, number, record, f) for f in ("title", "content")))
         targets = _targets(path, number, record)
         n_labels = max([n_labels, *(target + 1 for target in targets)])
-        # Sorted by label, then relevance, so that the dictionary keeps the larger one.
-        relevant = dict(sorted(zip(targets, _relevances(path, number, record, len(targets)), strict=True)))
-        rows.append([(label, weight) for label, weight in relevant.items() if weight > 0])
-    if not rows:
+        labels.add(targets, _relevances(path, number, record, len(targets)))
+    if not len(labels):
         raise DataError(path, "an empty file", "one JSON object a line")
-    split = texts.split([[label for label, _ in row] for row in rows], n_labels)
-    split.Y.data[:] = [weight for row in rows for _, weight in row]
-    return split
+    return texts.split(labels.matrix(n_labels))
 
 
 def _targets(path: Path, number: int, record: Mapping[str, Any]) -> list[int]:

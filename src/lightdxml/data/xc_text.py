@@ -25,6 +25,9 @@ _ID_LIMIT = 2**31 - 1
 _HEADER_BYTES = 200
 _EXACT_DIGITS = 1000
 _WRITE_ROWS = 4096
+_LARGEST = float(np.finfo(np.float32).max)
+# Half-way between the largest float32 and what would be the next one.
+_OVERFLOW = Fraction(2**128 - 2**103)
 
 
 @dataclass(frozen=True)
@@ -81,23 +84,24 @@ def _read(path: Path, *, with_labels: bool) -> Lines:
                 start_bytes = block[: _HEADER_BYTES + 2].tobytes()
                 check_encoding(path, start_bytes)
                 header, start = _take_header(path, start_bytes, with_labels)
-                line_number += 1 if header else 0
+                line_number += start_bytes[:start].count(b"\n")
             line_number += _read_block(path, block, start, header, with_labels, line_number, parts)
-    if line_number == 1:
+    if line_number == 1 and header is None:
         raise DataError(path, "an empty file", "lines of label,label feature:value …")
     return _assemble(path, parts, header)
 
 
 def _take_header(path: Path, start: bytes, with_labels: bool) -> tuple[Header | None, int]:
     """Return the header and where the documents begin."""
-    first, newline, _ = start.partition(b"\n")
+    blank = len(start) - len(start.lstrip(b" \t\r\n"))
+    first, newline, _ = start[blank:].partition(b"\n")
     header = parse_header(path, first)
     if header is None and not with_labels:
         raise DataError(path, excerpt(first), "a header with two numbers: rows and columns", line=1)
     if header is not None and (header.n_labels is None) == with_labels:
         wanted = "three numbers: documents, features and labels" if with_labels else "two numbers: rows and columns"
         raise DataError(path, f"the header {excerpt(first)}", f"a header with {wanted}", line=1)
-    return header, len(first) + len(newline) if header else 0
+    return header, blank + len(first) + len(newline) if header else 0
 
 
 class _Growing:
@@ -149,12 +153,12 @@ def _read_block(
 
     lines = 0
     for done in parallel.run(parse_range, list(_line_ranges(block, start, parallel.thread_count()))):
-        if done.code != parse.OK:
-            raise _fault(path, block, done, header, line_number + lines + len(done.row_features))
-        for index, first, last in done.slow.tolist():
+        for index, first, last, line in done.slow.tolist():
             token = block[first:last].tobytes()
-            done.values[index] = _exact_float32(path, token, done, index, line_number + lines)
-        lines += len(done.row_features)
+            done.values[index] = _exact_float32(path, token, line_number + lines + line)
+        lines += done.lines
+        if done.code != parse.OK:
+            raise _fault(path, block, done, header, line_number + lines)
         parts.row_features.extend(done.row_features)
         parts.row_labels.extend(done.row_labels)
         parts.features.extend(done.features)
@@ -188,6 +192,7 @@ def _end_of_line(block: NDArray[np.uint8], position: int) -> int:
 class _Range:
     """What one thread made of its lines."""
 
+    lines: int
     row_features: NDArray[np.int32]
     row_labels: NDArray[np.int32]
     features: NDArray[np.int32]
@@ -214,16 +219,17 @@ def _parse_range(
     features = np.empty(size // 2 + 1, dtype=np.int32)
     values = np.empty(size // 2 + 1, dtype=np.float32)
     labels = np.empty(size // 2 + 1, dtype=np.int32)
-    slow = np.empty((1024, 3), dtype=np.int64)
+    slow = np.empty((1024, 4), dtype=np.int64)
     while True:
-        rows, n_features_read, n_labels_read, n_slow, code, fault = parse.parse_lines(
+        lines, rows, n_features_read, n_labels_read, n_slow, code, fault = parse.parse_lines(
             block, start, stop, with_labels, with_comments, n_features, n_labels,
             row_features, row_labels, features, values, labels, slow,
         )  # fmt: skip
         if code != parse.SLOW_FULL:
             break
-        slow = np.empty((4 * len(slow), 3), dtype=np.int64)
+        slow = np.empty((4 * len(slow), 4), dtype=np.int64)
     return _Range(
+        lines,
         row_features[:rows],
         row_labels[:rows],
         features[:n_features_read],
@@ -235,19 +241,19 @@ def _parse_range(
     )
 
 
-def _exact_float32(path: Path, token: bytes, done: _Range, index: int, first_line: int) -> np.float32:
+def _exact_float32(path: Path, token: bytes, line: int) -> np.float32:
     """Round a decimal number to the nearest float32 with exact arithmetic (ties to even)."""
-    line = first_line + int(np.searchsorted(np.cumsum(done.row_features), index, side="right"))
     if len(token) > _EXACT_DIGITS:
         raise DataError(
             path, f"a number of {len(token):,} characters", f"at most {_EXACT_DIGITS:,} characters", line=line
         )
     exact = Fraction(token.decode())
-    with np.errstate(over="ignore", under="ignore"):
-        near = np.float32(float(exact))
-        candidates = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
-    if not all(np.isfinite(candidates)):
+    if abs(exact) >= _OVERFLOW:
         raise DataError(path, f"{excerpt(token)}, which overflows", "a number that fits into a float32", line=line)
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(min(max(float(exact), -_LARGEST), _LARGEST))
+        around = [np.nextafter(near, np.float32(-np.inf)), near, np.nextafter(near, np.float32(np.inf))]
+    candidates = [value for value in around if np.isfinite(value)]
     # Of two equally near ones the one with an even last bit.
     return min(candidates, key=lambda c: (abs(Fraction(float(c)) - exact), int(c.view(np.uint32)) & 1))
 
@@ -307,7 +313,7 @@ def _count_rows(path: Path, row_features: NDArray[Any], row_labels: NDArray[Any]
         return last
     found = max(last, min(len(row_features), header.n_rows))
     if found != header.n_rows:
-        raise DataError(path, f"{found} documents", f"{header.n_rows}, as the header says")
+        raise DataError(path, f"{found} documents", f"{header.n_rows}, as the header says", line=1)
     return found
 
 
@@ -350,8 +356,10 @@ def check_binary(Y: csr_matrix, path: Path) -> None:
 
 
 def _sorted(matrix: csr_matrix) -> csr_matrix:
+    with np.errstate(over="ignore"):
+        matrix = matrix.astype(np.float32, copy=False)
     if not np.all(np.isfinite(matrix.data)):
-        raise ValueError("the matrix holds NaN or infinite values, which cannot be written")
+        raise ValueError("the matrix holds values that no finite float32 can hold, which cannot be written")
     return matrix if matrix.has_canonical_format else _canonical(matrix.copy())
 
 
@@ -362,7 +370,7 @@ def _canonical(matrix: csr_matrix) -> csr_matrix:
 
 def _pair_texts(rows: csr_matrix) -> list[str]:
     # NumPy writes a float32 in the fewest digits that tell it from its neighbours.
-    values = rows.data.astype(np.float32).astype(str)
+    values = rows.data.astype(str)
     return [f"{i}:{v.removesuffix('.0')}" for i, v in zip(rows.indices.tolist(), values.tolist(), strict=True)]
 
 

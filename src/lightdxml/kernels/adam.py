@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,4 +41,5 @@ def corrected_rate(rate: float, step: int) -> np.float32:
     """
     mean_share = 1.0 - float(KEEP_MEAN) ** step
     square_share = 1.0 - float(KEEP_SQUARE) ** step
-    return np.float32(rate * np.sqrt(square_share) / mean_share)
+    corrected: np.float32 = np.float32(rate * math.sqrt(square_share) / mean_share)
+    return corrected

@@ -123,7 +123,7 @@ def _value(buf: NDArray[np.uint8], pos: int, end: int, scratch: NDArray[np.float
     if pos != end:
         return BAD_VALUE, 0.0
     if mantissa == 0 or exponent < -308:
-        return OK, 0.0
+        return OK, -0.0 if negative else 0.0
     if exponent > 308:
         return OVERFLOW, 0.0
     value = np.float64(mantissa)
@@ -208,7 +208,7 @@ def parse_lines(
     values: NDArray[np.float32],
     labels: NDArray[np.int32],
     slow: NDArray[np.int64],
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int]:
     """Parse whole lines in buf[pos:end] into the given arrays.
 
     Parameters
@@ -216,7 +216,7 @@ def parse_lines(
     with_labels
         Whether a line may begin with `label,label`.
     with_comments
-        Whether `#` ends a line's data.
+        Whether `#` ends a line's data; a line that holds nothing else is no document.
     n_features, n_labels
         Ids must be below these.
     row_features, row_labels
@@ -224,14 +224,16 @@ def parse_lines(
     features, values, labels
         Receive the ids and values, each line's in ascending order. At least one entry per two bytes.
     slow
-        Receives (index into values, first byte, last byte) of the numbers that need exact arithmetic.
+        Receives (index into values, first byte, last byte, line) of the numbers that need exact arithmetic.
 
     Returns
     -------
     tuple
-        lines read, features read, labels read, entries of slow, code, and the byte of the fault if code is not 0.
+        lines read, documents read, features, labels and entries of slow read, code, and the byte of the fault if
+        code is not 0.
     """
     scratch = np.zeros(1)
+    line = 0
     row = 0
     f = 0
     l = 0  # noqa: E741
@@ -241,6 +243,7 @@ def parse_lines(
         l_first = l
         s_first = s
         may_label = with_labels
+        remark = False
         sorted_features = True
         sorted_labels = True
         line_first = pos
@@ -250,6 +253,7 @@ def parse_lines(
             if pos >= end or buf[pos] == _NEWLINE:
                 break
             if with_comments and buf[pos] == _HASH:
+                remark = f == f_first and l == l_first
                 while pos < end and buf[pos] != _NEWLINE:
                     pos += 1
                 break
@@ -257,9 +261,9 @@ def parse_lines(
             number, pos = _integer(buf, pos, end)
             if pos < end and buf[pos] == _COLON:
                 if number < 0:
-                    return row, f, l, s, BAD_FEATURE, token
+                    return line, row, f, l, s, BAD_FEATURE, token
                 if number >= n_features:
-                    return row, f, l, s, FEATURE_RANGE, token
+                    return line, row, f, l, s, FEATURE_RANGE, token
                 pos += 1
                 start = pos
                 while pos < end and buf[pos] > _SPACE and not (with_comments and buf[pos] == _HASH):
@@ -267,13 +271,14 @@ def parse_lines(
                 code, value = _value(buf, start, pos, scratch)
                 if code == _INEXACT:
                     if s == slow.shape[0]:
-                        return row, f, l, s, SLOW_FULL, token
+                        return line, row, f, l, s, SLOW_FULL, token
                     slow[s, 0] = number
                     slow[s, 1] = start
                     slow[s, 2] = pos
+                    slow[s, 3] = line
                     s += 1
                 elif code != OK:
-                    return row, f, l, s, code, token
+                    return line, row, f, l, s, code, token
                 if f > f_first and features[f - 1] >= number:
                     sorted_features = False
                 features[f] = number
@@ -283,17 +288,17 @@ def parse_lines(
                 continue
             if not may_label:
                 if number < 0:
-                    return row, f, l, s, BAD_FEATURE, token
+                    return line, row, f, l, s, BAD_FEATURE, token
                 at_end = pos >= end or buf[pos] <= _SPACE or buf[pos] == _COMMA
                 if at_end and not with_labels:
-                    return row, f, l, s, LABEL_NOT_ALLOWED, token
-                return row, f, l, s, NO_COLON, token
+                    return line, row, f, l, s, LABEL_NOT_ALLOWED, token
+                return line, row, f, l, s, NO_COLON, token
             may_label = False
             while True:
                 if number < 0:
-                    return row, f, l, s, BAD_LABEL, token
+                    return line, row, f, l, s, BAD_LABEL, token
                 if number >= n_labels:
-                    return row, f, l, s, LABEL_RANGE, token
+                    return line, row, f, l, s, LABEL_RANGE, token
                 if l > l_first and labels[l - 1] >= number:
                     sorted_labels = False
                 labels[l] = number
@@ -303,20 +308,23 @@ def parse_lines(
                 pos += 1
                 token = pos
                 number, pos = _integer(buf, pos, end)
-            if pos < end and buf[pos] > _SPACE:
-                return row, f, l, s, BAD_LABEL, token
+            if pos < end and buf[pos] > _SPACE and not (with_comments and buf[pos] == _HASH):
+                return line, row, f, l, s, BAD_LABEL, token
         if not sorted_features:
             sort_pairs(features, values, f_first, f)
             for i in range(f_first + 1, f):
                 if features[i] == features[i - 1]:
-                    return row, f, l, s, FEATURE_TWICE, line_first
+                    return line, row, f, l, s, FEATURE_TWICE, line_first
         # Only now is it known where the line's features lie: turn feature ids into places.
         for i in range(s_first, s):
             slow[i, 0] = _find(features, f_first, f, slow[i, 0])
         if not sorted_labels:
             l = _sort_labels(labels, l_first, l)  # noqa: E741
+        line += 1
+        pos += 1
+        if remark:
+            continue
         row_features[row] = f - f_first
         row_labels[row] = l - l_first
         row += 1
-        pos += 1
-    return row, f, l, s, OK, 0
+    return line, row, f, l, s, OK, 0

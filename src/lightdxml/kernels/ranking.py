@@ -85,7 +85,7 @@ def drop_ignored(
         kept = 0
         for place in range(k):
             column = ranked[row, place]
-            if column >= 0 and not contains(ignore_columns, first, last, column):
+            if column < 0 or not contains(ignore_columns, first, last, column):
                 ranked[row, kept] = column
                 kept += 1
         ranked[row, kept:] = -1

@@ -115,9 +115,7 @@ def _pairs_by_label(
         room.stamps, room.stamp, room.labels, room.targets, room.weights, pointers,
     )  # fmt: skip
     room.stamp += len(rows)
-    return ova.invert(
-        pointers, room.labels, room.counts, room.found, room.found_pointers, room.rows, room.places
-    )
+    return ova.invert(pointers, room.labels, room.counts, room.found, room.found_pointers, room.rows, room.places)
 
 
 def _step(

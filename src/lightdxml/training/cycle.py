@@ -93,7 +93,7 @@ class _Run:
         self.best_accuracy = -1.0
 
     def refresh(self, *, train_labels: bool) -> None:
-        """Steps 2 and 3: centroids, Z_l, index, shortlists; then see how good the model is."""
+        """Do steps 2 and 3: centroids, Z_l, index, shortlists; then see how good the model is."""
         self.cycle += 1
         embeddings = encode(self.features.encoder, self.X)
         mu = label_encoder.centroids(self.documents_of, embeddings)
@@ -109,7 +109,13 @@ class _Run:
             for epoch in range(config.e_label):
                 start = time.perf_counter()
                 loss = label_encoder.train_epoch(
-                    self.label_encoder, self.documents_of, self.labels, mu, embeddings, config.label_learning_rate, self.rng
+                    self.label_encoder,
+                    self.documents_of,
+                    self.labels,
+                    mu,
+                    embeddings,
+                    config.label_learning_rate,
+                    self.rng,
                 )
                 bar.advance(1, loss=loss)
                 self._note("label encoder", start, epoch=epoch, loss=loss)
@@ -131,7 +137,7 @@ class _Run:
         self._note("shortlist", start, recall_of_exact=recall)
 
     def train_classifier(self, epoch: int) -> None:
-        """Step 4: one epoch of classifier and features."""
+        """Do step 4: one epoch of classifier and features."""
         start = time.perf_counter()
         config, n = self.config, self.X.shape[0]
         order = self.rng.permutation(n)

@@ -39,7 +39,9 @@ class Batch:
     second_mask: NDArray[np.float32] | None
 
 
-def start(n_features: int, config: Config, rng: np.random.Generator, vectors: NDArray[np.float32] | None) -> EmbeddingState:
+def start(
+    n_features: int, config: Config, rng: np.random.Generator, vectors: NDArray[np.float32] | None
+) -> EmbeddingState:
     """Begin with random word vectors of length about 1, or with given ones."""
     D = config.D
     if vectors is None:
@@ -90,7 +92,8 @@ def _mask(shape: tuple[int, ...], dropout: float, rng: np.random.Generator) -> N
     if dropout == 0:
         return None
     kept = rng.random(shape, dtype=np.float32) >= np.float32(dropout)
-    return kept * np.float32(1 / (1 - dropout))
+    mask: NDArray[np.float32] = kept * np.float32(1 / (1 - dropout))
+    return mask
 
 
 def backward(state: EmbeddingState, batch: Batch, gradient: NDArray[np.float32], rate: np.float32) -> None:
@@ -120,10 +123,10 @@ def _residual_backward(
     state: EmbeddingState, residual: Residual, batch: Batch, gradient: NDArray[np.float32], rate: np.float32
 ) -> NDArray[np.float32]:
     """Return the gradient below the residual layer, and move the layer; R keeps the largest singular value 1."""
-    inner = np.where(batch.embedding > batch.inner, gradient, np.float32(0))
+    inner = np.where(batch.embedding > batch.inner, gradient, np.float32(0)).astype(np.float32, copy=False)
     if batch.second_mask is not None:
         inner *= batch.second_mask
-    below = gradient + inner @ residual.R
+    below: NDArray[np.float32] = gradient + inner @ residual.R
     moved = np.concatenate([inner.T @ batch.inner, inner.sum(axis=0, keepdims=True)])
     layer = np.concatenate([residual.R, residual.bias[None]])
     for row in range(len(layer)):

@@ -84,7 +84,7 @@ def train_epoch(
         pairs = (pointers[chosen + 1] - pointers[chosen]).sum()
         gradient /= np.float32(max(1, pairs))
         _move(encoder, inputs, hidden, gradient, rate)
-    return loss / max(1, label_documents[labels].nnz)
+    return loss / max(1, int(label_documents.nnz))
 
 
 def _move(
