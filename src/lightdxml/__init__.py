@@ -1,3 +1,20 @@
 """Extreme multi-label classification on the machine that you have."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lightdxml.estimator import LightDXML, load
+
 __version__ = "0.1.0"
+__all__ = ["LightDXML", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the estimator when it is first asked for: reading data and measuring need none of what it imports."""
+    if name in ("LightDXML", "load"):
+        from lightdxml import estimator
+
+        return getattr(estimator, name)
+    raise AttributeError(f"module 'lightdxml' has no attribute {name!r}")

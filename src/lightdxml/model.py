@@ -12,8 +12,9 @@ from scipy.sparse import csr_matrix
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, unit_rows
-from lightdxml.kernels import ova, parallel
+from lightdxml.kernels import ova, parallel, ranking
 from lightdxml.shortlist import Shortlist
+from lightdxml.text.tfidf import Vectoriser
 
 _DOCUMENTS = 8192
 
@@ -55,10 +56,10 @@ class Model:
         The classifier's share in the blended score.
     config
         How it was trained.
-    n_labels
-        The number of labels, those without documents included.
     label_names
         Their names, or None.
+    vectoriser
+        From texts to features, or None for a model of features.
     metrics
         What was measured on validation data when it was trained.
     """
@@ -70,6 +71,7 @@ class Model:
     beta: float
     config: Config
     label_names: list[str] | None = None
+    vectoriser: Vectoriser | None = None
     metrics: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -116,10 +118,10 @@ def _with_everywhere(
 
 
 def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
-    """Return β σ(classifier) + (1 − β) σ(cosine), -1 where there is no label."""
-    score = np.float32(beta) * sigmoid(candidates.logits) + np.float32(1 - beta) * sigmoid(candidates.cosines)
-    scores: NDArray[np.float32] = np.where(candidates.labels >= 0, score, np.float32(-1))
-    return scores
+    """Return β σ(classifier) + (1 − β) σ(cosine)."""
+    score: NDArray[np.float32] = np.float32(beta) * sigmoid(candidates.logits)
+    score += np.float32(1 - beta) * sigmoid(candidates.cosines)
+    return score
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -138,21 +140,18 @@ def top(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k labels of the highest scores, best first, the lower label of equals first; -1 for none.
 
-    >>> top(np.array([[7, 5, -1]]), np.array([[0.5, 0.5, -1.0]], dtype=np.float32), 2)[0].tolist()
-    [[5, 7]]
+    >>> labels, scores = np.array([[7, 5, -1]], dtype=np.int32), np.array([[0.5, 0.5, 0.9]], dtype=np.float32)
+    >>> top(labels, scores, 3)[0].tolist()
+    [[5, 7, -1]]
     """
-    wanted = min(k, labels.shape[1])
-    if wanted < labels.shape[1]:
-        # All that tie with the last one are kept until the labels have decided.
-        bar = np.partition(scores, -wanted, axis=1)[:, -wanted, None]
-        scores = np.where(scores >= bar, scores, np.float32(-1))
-    order = np.lexsort((labels, -scores), axis=1)[:, :wanted]
-    best, values = np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    best = np.where(values >= 0, best, -1)
-    if wanted < k:
-        padding = ((0, 0), (0, k - wanted))
-        best, values = np.pad(best, padding, constant_values=-1), np.pad(values, padding, constant_values=-1)
-    return best.astype(np.int32), np.where(best >= 0, values, 0).astype(np.float32)
+    best_labels = np.empty((len(labels), k), dtype=np.int32)
+    best_scores = np.empty((len(labels), k), dtype=np.float32)
+
+    def fill(first: int, last: int) -> None:
+        ranking.top_of_rows(first, last, labels, scores, best_labels, best_scores)
+
+    parallel.over(fill, len(labels))
+    return best_labels, best_scores
 
 
 def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

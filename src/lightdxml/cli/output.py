@@ -40,15 +40,8 @@ def print_json(content: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; all columns but the first and the last are numbers."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-        show_header=any(columns),
-    )
+    console.print(f"[bold]{title}[/]", soft_wrap=True)
+    table = Table(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0)
     for row in rows:

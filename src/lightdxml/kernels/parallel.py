@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+_chosen: int | None = None
+
+
+@contextmanager
+def use_threads(threads: int | None) -> Iterator[None]:
+    """Use this many threads inside the `with`; None changes nothing.
+
+    >>> with use_threads(3):
+    ...     thread_count()
+    3
+    """
+    global _chosen
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise ValueError(f"threads is {threads!r}: it must be a whole number from 1")
+    before = _chosen
+    _chosen = before if threads is None else threads
+    try:
+        yield
+    finally:
+        _chosen = before
 
 
 def thread_count() -> int:
@@ -18,6 +42,8 @@ def thread_count() -> int:
     >>> thread_count() >= 1
     True
     """
+    if _chosen is not None:
+        return _chosen
     wanted = os.environ.get("LIGHTDXML_THREADS", "")
     if wanted:
         if not wanted.isdecimal() or int(wanted) < 1:
@@ -38,17 +64,25 @@ def ranges(n: int, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
-def run(function: Callable[[T], R], items: Sequence[T], threads: int | None = None) -> list[R]:
+def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Call the function on every item, on several threads, and return the results in order.
 
     >>> run(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    threads = min(threads or thread_count(), len(items))
+    threads = min(thread_count(), len(items))
     if threads <= 1:
         return [function(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
+    return list(_pool(os.getpid(), threads).map(function, items))
+
+
+@lru_cache(maxsize=4)
+def _pool(process: int, threads: int) -> ThreadPoolExecutor:
+    """Return threads that live on: a batch has a few milliseconds, a new thread costs a tenth of one.
+
+    Threads do not survive a fork: each process gets its own.
+    """
+    return ThreadPoolExecutor(threads, thread_name_prefix="lightdxml")
 
 
 def over(function: Callable[[int, int], R], n: int) -> list[R]:

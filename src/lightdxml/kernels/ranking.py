@@ -218,3 +218,42 @@ def count_labels(
                 predicted[cut_of_place[place], label] += 1
                 if hits[row, place]:
                     right[cut_of_place[place], label] += 1
+
+
+@kernel
+def top_of_rows(
+    start: int,
+    stop: int,
+    labels: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    best_labels: NDArray[np.int32],
+    best_scores: NDArray[np.float32],
+) -> None:
+    """Fill best_labels and best_scores [start:stop] with each row's highest scores, best first.
+
+    Of equal scores the lower label comes first. Labels of -1 are passed over; -1 with a score of 0 fills the end.
+    """
+    k = best_labels.shape[1]
+    for row in range(start, stop):
+        best_labels[row] = -1
+        best_scores[row] = 0.0
+        n = 0
+        for i in range(labels.shape[1]):
+            label, score = labels[row, i], scores[row, i]
+            if label < 0:
+                continue
+            if n == k:
+                last = best_scores[row, k - 1]
+                if score < last or (score == last and label > best_labels[row, k - 1]):
+                    continue
+            place = min(n, k - 1)
+            n = min(n + 1, k)
+            while place > 0:
+                above = best_scores[row, place - 1]
+                if above > score or (above == score and best_labels[row, place - 1] < label):
+                    break
+                best_scores[row, place] = above
+                best_labels[row, place] = best_labels[row, place - 1]
+                place -= 1
+            best_scores[row, place] = score
+            best_labels[row, place] = label

@@ -1,0 +1,118 @@
+"""LightDXML beside Parabel on EURLEX57K: `python benchmarks/eurlex57k.py [--data FOLDER] [--repeat 1]`.
+
+Both read the same TF-IDF matrix from the same XC text file and train on it, each in a process of its own, in turns.
+Time is from the start of reading to the end of training. Parabel is omikuji's, with its default settings (3 trees).
+Accuracy is on the test part, which neither training sees; LightDXML chooses β and the epoch on the dev part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lightdxml.data import Dataset, Split, load, save
+from lightdxml.metrics import evaluate, inverse_propensity
+from lightdxml.text import tfidf
+
+MEASURES = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
+GOALS = {"P@1": 90.0, "P@3": 79.8, "P@5": 66.8, "PSP@1": 52.0, "PSP@5": 64.0}
+
+
+def vectorise(folder: Path, target: Path) -> None:
+    data = load(folder)
+    vectoriser, X = tfidf.fit(data.train.texts)
+    parts = {"train": Split(Y=data.train.Y, X=X)}
+    for name, split in data.splits.items():
+        if name != "train":
+            parts[name] = Split(Y=split.Y, X=tfidf.transform(vectoriser, split.texts))
+    save(Dataset("eurlex57k", parts["train"], parts["test"], parts["dev"]), target, "xc")
+
+
+def train_lightdxml(folder: Path, settings: list[str]) -> tuple[float, Any, dict[str, float]]:
+    from lightdxml import LightDXML
+    from lightdxml.config import configure
+
+    given = dict(setting.split("=", 1) for setting in settings)
+    config = configure(**given)
+    start = time.perf_counter()
+    data = load(folder)
+    estimator = LightDXML(**{name: getattr(config, name) for name in given})
+    estimator.fit(data.train.X, data.train.Y, dev=(data.dev.X, data.dev.Y))
+    seconds = time.perf_counter() - start
+    phases: dict[str, float] = {}
+    for entry in estimator.history_:
+        phases[entry["phase"]] = phases.get(entry["phase"], 0.0) + entry["seconds"]
+    before = time.perf_counter()
+    ranked, _ = estimator.rank(data.test.X, 5)
+    phases["ms/query"] = 1000 * (time.perf_counter() - before) / len(data.test)
+    return seconds, ranked, phases
+
+
+def train_parabel(folder: Path) -> tuple[float, Any, dict[str, float]]:
+    import omikuji
+
+    start = time.perf_counter()
+    model = omikuji.Model.train_on_data(str(folder / "train.txt"), n_threads=os.cpu_count())
+    seconds = time.perf_counter() - start
+    X = load(folder).test.X
+    before = time.perf_counter()
+    rows = []
+    for i in range(X.shape[0]):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        pairs = list(zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True))
+        rows.append([label for label, _ in model.predict(pairs, top_k=5)])
+    return seconds, rows, {"ms/query": 1000 * (time.perf_counter() - before) / len(rows)}
+
+
+def child(method: str, folder: Path, settings: list[str]) -> None:
+    seconds, ranked, phases = train_lightdxml(folder, settings) if method == "lightdxml" else train_parabel(folder)
+    data = load(folder)
+    figures = evaluate(data.test.Y, ranked, (1, 3, 5), inverse_propensity(data.train.Y))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(json.dumps({"seconds": seconds, "peak": peak, "phases": phases, **{m: figures[m] for m in MEASURES}}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = os.environ.get("LIGHTDXML_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
+    parser.add_argument("--data", type=Path, default=Path(default) / "eurlex57k")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], help="a setting of LightDXML, name=value")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child[0], Path(arguments.child[1]), arguments.set)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "xc"
+        vectorise(arguments.data, folder)
+        results: dict[str, list[dict[str, Any]]] = {"lightdxml": [], "parabel": []}
+        for _ in range(arguments.repeat):
+            for method, runs in results.items():
+                options = [option for setting in arguments.set for option in ("--set", setting)]
+                command = [sys.executable, __file__, "--child", method, str(folder), *options]
+                runs.append(json.loads(subprocess.check_output(command, text=True).splitlines()[-1]))
+    print(f"{'':10} {'seconds':>8} {'peak MB':>8} {'ms/query':>9} " + " ".join(f"{m:>7}" for m in MEASURES))
+    for method, runs in results.items():
+        seconds = statistics.median(run["seconds"] for run in runs)
+        cells = " ".join(f"{np.mean([run[m] for run in runs]):7.2f}" for m in MEASURES)
+        print(f"{method:10} {seconds:8.1f} {runs[0]['peak']:8.0f} {runs[0]['phases'].pop('ms/query'):9.2f} {cells}")
+    print("goals for lightdxml: " + ", ".join(f"{name} ≥ {value}" for name, value in GOALS.items()))
+    times = [statistics.median(run["seconds"] for run in results[method]) for method in ("lightdxml", "parabel")]
+    print(f"lightdxml takes {times[0] / times[1]:.2f} times Parabel's time")
+    print("lightdxml by phase: " + ", ".join(f"{k} {v:.1f} s" for k, v in results["lightdxml"][0]["phases"].items()))
+
+
+if __name__ == "__main__":
+    main()

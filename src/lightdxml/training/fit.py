@@ -1,0 +1,77 @@
+"""From a user's matrices to the cycle: checks, and validation documents set aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.config import Config
+from lightdxml.model import check_features
+from lightdxml.progress import Progress
+from lightdxml.training import cycle
+
+_MOST_VALIDATION = 5000
+_FEWEST_TO_SPLIT = 20
+
+
+def fit(
+    X: Any,
+    Y: Any,
+    config: Config,
+    dev: tuple[Any, Any] | None = None,
+    progress: Progress | None = None,
+    vectors: NDArray[np.float32] | None = None,
+) -> cycle.Result:
+    """Check the data, set validation documents aside unless `dev` is given, and train.
+
+    With fewer than 20 documents there is nothing to set aside: then they are validation and training data alike.
+    """
+    X, Y = check_features(X), check_labels(Y)
+    _check_pair(X, Y, "X and Y")
+    if Y.nnz == 0:
+        raise ValueError("Y has no labels at all: at least one document must have one")
+    if vectors is not None and vectors.shape != (X.shape[1], config.D):
+        raise ValueError(f"vectors have shape {vectors.shape}: it must be features × D, {(X.shape[1], config.D)}")
+    if dev is not None:
+        X_dev, Y_dev = check_features(dev[0], X.shape[1]), check_labels(dev[1])
+        _check_pair(X_dev, Y_dev, "the X and Y of dev")
+        if Y_dev.shape[1] != Y.shape[1]:
+            raise ValueError(f"dev has {Y_dev.shape[1]} labels and Y {Y.shape[1]}: they must agree")
+        parts = X, Y, X_dev, Y_dev
+    else:
+        parts = _set_aside(X, Y, config)
+    return cycle.train(*parts, config, progress or Progress(show=False), vectors)
+
+
+def check_labels(Y: Any) -> csr_matrix:
+    """Return labels as CSR float32 of ones with sorted int32 columns, or say what is wrong with them."""
+    Y = csr_matrix(Y, dtype=np.float32, copy=True)
+    if not np.all(np.isfinite(Y.data)) or (Y.data < 0).any():
+        raise ValueError("Y holds NaN, infinite or negative values: labels are 0 or 1")
+    Y.sum_duplicates()
+    Y.eliminate_zeros()
+    Y.data[:] = 1
+    Y.indices = Y.indices.astype(np.int32, copy=False)
+    return Y
+
+
+def _check_pair(X: csr_matrix, Y: csr_matrix, what: str) -> None:
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"{what} have {X.shape[0]} and {Y.shape[0]} rows: there must be one of each a document")
+    if X.shape[0] == 0:
+        raise ValueError(f"{what} have no rows: there is nothing to learn from")
+
+
+def _set_aside(X: csr_matrix, Y: csr_matrix, config: Config) -> tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]:
+    n = X.shape[0]
+    size = min(round(config.validation * n), _MOST_VALIDATION)
+    if n < _FEWEST_TO_SPLIT or size == 0:
+        return X, Y, X, Y
+    order = np.random.default_rng(config.seed).permutation(n)
+    held, kept = np.sort(order[:size]), np.sort(order[size:])
+    if Y[kept].nnz == 0:
+        return X, Y, X, Y
+    return X[kept], Y[kept], X[held], Y[held]

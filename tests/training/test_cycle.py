@@ -1,0 +1,280 @@
+"""The whole training: its schedule, its repeatability, its edges, and that it learns what can be learnt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML, load
+from lightdxml.config import PRESETS, Config, configure
+from lightdxml.kernels import parallel
+from lightdxml.metrics import evaluate
+from lightdxml.model import predict
+from lightdxml.progress import Progress
+from lightdxml.training.fit import fit
+
+SMALL: dict[str, Any] = {"D": 16, "k": 8, "batch_size": 32, "e_model": 6, "random_negatives": 4}
+
+
+def topics(n: int = 300, labels: int = 12, seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
+    """Documents whose labels are given away by words of their own, among noise."""
+    rng = np.random.default_rng(seed)
+    Y = np.zeros((n, labels), dtype=np.float32)
+    X = (rng.random((n, labels + 30)) < 0.1).astype(np.float32)
+    for i in range(n):
+        chosen = rng.choice(labels, rng.integers(1, 4), replace=False)
+        Y[i, chosen] = 1
+        X[i, chosen] = 3
+    return csr_matrix(X), csr_matrix(Y)
+
+
+def arrays(X: csr_matrix, Y: csr_matrix, **settings: Any) -> list[NDArray[Any]]:
+    model = fit(X, Y, Config(**(SMALL | settings))).model
+    return [model.encoder.vectors, model.classifier, model.shortlist.vectors, np.array(model.beta), *predict(model, X, 3)]
+
+
+def test_learns_data_with_a_known_answer() -> None:
+    X, Y = topics()
+    model = fit(X, Y, Config(**(SMALL | {"e_model": 30}))).model
+    X_test, Y_test = topics(seed=1)
+    ranked, scores = predict(model, X_test, 3)
+    assert evaluate(Y_test, ranked, k=1)["P@1"] > 97
+    assert (np.diff(scores, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"relu": True, "residual": True}, {"frequent_labels": 3, "random_negatives": 0}, {"index": "hnsw"}],
+    ids=str,
+)
+def test_same_seed_same_bits_at_any_number_of_threads(settings: dict[str, Any]) -> None:
+    X, Y = topics()
+    runs = []
+    for threads in (1, 2, 4, 2):
+        with parallel.use_threads(threads):
+            runs.append(arrays(X, Y, **settings))
+    for other in runs[1:]:
+        for a, b in zip(runs[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_another_seed_gives_another_model() -> None:
+    X, Y = topics()
+    assert not np.array_equal(arrays(X, Y, seed=1)[0], arrays(X, Y, seed=2)[0])
+
+
+@pytest.mark.parametrize(("e_model", "e_label", "e_hat_label"), [(16, 8, 8), (21, 6, 9), (5, 2, 2), (3, 1, 7), (4, 0, 2)])
+def test_epochs_are_as_many_as_the_papers_formula_says(e_model: int, e_label: int, e_hat_label: int) -> None:
+    X, Y = topics(60)
+    config = Config(**(SMALL | {"e_model": e_model, "e_label": e_label, "e_hat_label": e_hat_label}))
+    history = fit(X, Y, config).history
+    phases = [entry["phase"] for entry in history]
+    assert phases.count("classifier") == e_model
+    assert phases.count("label encoder") == e_label * (e_model // e_hat_label + 1)
+    assert phases.count("classifier") + phases.count("label encoder") == config.total_epochs
+    # The index is refreshed before the first epoch, every ê_label epochs, and after the last one.
+    assert phases.count("shortlist") == 1 + -(-e_model // e_hat_label)
+    assert phases[-1] == "validation"
+
+
+def test_the_epoch_of_the_best_validation_is_kept() -> None:
+    X, Y = topics()
+    result = fit(X, Y, Config(**(SMALL | {"learning_rate": 5.0, "e_model": 4, "e_hat_label": 1})))
+    validations = [entry for entry in result.history if entry["phase"] == "validation"]
+    accuracies = [sum(entry[f"{m}@{k}"] for m in ("P", "PSP") for k in (1, 3, 5)) for entry in validations]
+    best = validations[int(np.argmax(accuracies))]
+    assert result.model.metrics["P@1"] == best["P@1"]
+    assert result.model.beta == best["beta"]
+
+
+def test_beta_is_the_presets_where_it_has_one() -> None:
+    X, Y = topics(100)
+    assert fit(X, Y, Config(**(SMALL | {"beta": 0.35}))).model.beta == 0.35
+
+
+def test_labels_without_documents_never_enter_the_index() -> None:
+    X, Y = topics()
+    wide = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], 40))
+    model = fit(X, wide, Config(**SMALL)).model
+    assert model.shortlist.labels.max() < 12
+    assert predict(model, X, 40)[0].max() < 12
+
+
+EDGES: dict[str, tuple[Any, Any]] = {
+    "one document": ([[1, 0]], [[1, 0]]),
+    "one label": ([[1, 0], [0, 1], [1, 1]], [[1], [1], [0]]),
+    "documents without words": ([[0, 0], [0, 0], [1, 0]], [[1, 0], [0, 1], [1, 0]]),
+    "documents without labels": ([[1, 0], [0, 1], [1, 1]], [[0, 0], [0, 0], [1, 0]]),
+    "duplicate documents": ([[1, 2]] * 30, [[1, 0]] * 15 + [[0, 1]] * 15),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("settings", [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}], ids=str)
+def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) -> None:
+    X, Y = EDGES[name]
+    model = fit(np.array(X), np.array(Y), Config(**(SMALL | settings))).model
+    labels, scores = predict(model, csr_matrix(np.array(X)), k=5)
+    assert labels.shape == (len(X), 5)
+    assert np.isfinite(scores).all()
+    assert ((labels >= 0) == (scores > 0)).all()
+    assert labels.max() < len(Y[0])
+    assert (labels[:, 0] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        ([[np.nan, 1]], [[1]], "X holds NaN or infinite"),
+        ([[np.inf, 1]], [[1]], "X holds NaN or infinite"),
+        ([[-1.0, 1]], [[1]], "X holds negative values"),
+        ([[1.0], [2.0]], [[1]], "2 and 1 rows"),
+        ([[1.0]], [[np.nan]], "Y holds NaN"),
+        ([[1.0]], [[-1]], "Y holds NaN, infinite or negative"),
+        ([[1.0]], [[0]], "Y has no labels at all"),
+        (np.empty((0, 2)), np.empty((0, 2)), "no rows"),
+    ],
+)
+def test_bad_input_is_refused_before_any_training(X: Any, Y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(np.array(X), np.array(Y), Config(**SMALL))
+
+
+def test_features_of_another_width_are_refused() -> None:
+    X, Y = topics(60)
+    model = fit(X, Y, Config(**SMALL)).model
+    with pytest.raises(ValueError, match="X has 5 features and the model 42"):
+        predict(model, csr_matrix((1, 5)))
+
+
+@pytest.mark.parametrize("settings", [{}, {"relu": True, "residual": True, "frequent_labels": 2}], ids=str)
+def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path, settings: dict[str, Any]) -> None:
+    texts = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
+    labels = [["cat, 🐈"], ["dog\n"], ["cat, 🐈", "dog\n"], []] * 10
+    trained = LightDXML(**(SMALL | settings)).fit(texts, labels)
+    trained.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.predict(texts, k=2) == trained.predict(texts, k=2)
+    assert again.config == trained.config
+    program = (
+        "import sys, numpy as np; from lightdxml import load\n"
+        "labels, scores = load(sys.argv[1]).rank(sys.argv[2:], 2)\n"
+        "sys.stdout.write(labels.tobytes().hex() + ' ' + scores.tobytes().hex())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model"), *texts]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out == " ".join(array.tobytes().hex() for array in trained.rank(texts, 2))
+
+
+def test_a_model_folder_is_replaced_whole_and_nothing_else_is(tmp_path: Path) -> None:
+    X, Y = topics(60)
+    trained = LightDXML(**SMALL).fit(X, Y)
+    trained.save(tmp_path / "model")
+    trained.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("important")
+    with pytest.raises(ValueError, match="holds something that is no model"):
+        trained.save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "important"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("manifest.json", b"{", "is damaged"),
+        ("manifest.json", b'{"format": 99}', "update lightdxml"),
+        ("manifest.json", None, "is no model"),
+        ("arrays.safetensors", b"x" * 100, "is damaged"),
+        ("arrays.safetensors", None, "is damaged"),
+        ("label_names.json", b'["a"]', "contradicts itself"),
+        ("vocabulary.json", b'["a"]', "contradicts itself"),
+    ],
+)
+def test_a_damaged_model_is_refused(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    folder = tmp_path / "model"
+    LightDXML(**SMALL).fit(["a cat", "a dog", "the cat", "the dog"], [["c"], ["d"], ["c"], ["d"]]).save(folder)
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+def test_names_numbers_and_matrices_train_the_same_model() -> None:
+    X, Y = topics(80)
+    rows = [Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist() for i in range(80)]
+    ranked = LightDXML(**SMALL).fit(X, Y).predict(X, k=3)
+    assert LightDXML(**SMALL).fit(X, rows).predict(X, k=3) == ranked
+    names = [f"n{j}" for j in range(12)]
+    by_name = LightDXML(**SMALL).fit(X, [[names[j] for j in row] for row in rows], label_names=names).predict(X, k=3)
+    assert by_name == [[names[j] for j in row] for row in ranked]
+
+
+def test_given_word_vectors_are_where_training_begins() -> None:
+    X, Y = topics(60)
+    vectors = np.random.default_rng(0).normal(size=(42, 16)).astype(np.float32)
+    model = fit(X, Y, Config(**(SMALL | {"learning_rate": 1e-9})), vectors=vectors).model
+    np.testing.assert_allclose(model.encoder.vectors, vectors, atol=1e-6)
+    with pytest.raises(ValueError, match="features × D"):
+        fit(X, Y, Config(**SMALL), vectors=vectors[:, :3])
+
+
+def test_presets_carry_the_papers_table() -> None:
+    table = {
+        "EURLex-4K": (0.75, 500, 0.006, 16, 8, 8),
+        "AmazonCat-13K": (1.0, 500, 0.007, 21, 4, 4),
+        "Wiki10-31K": (0.60, 600, 0.009, 21, 8, 6),
+        "WikiSeeAlsoTitles-350K": (0.1, 500, 0.008, 21, 6, 7),
+        "AmazonTitles-670K": (1.0, 650, 0.007, 21, 6, 9),
+    }
+    for name, expected in table.items():
+        config = PRESETS[f"paper/{name}"]
+        got = (config.beta, config.k, config.learning_rate, config.e_model, config.e_label, config.e_hat_label)
+        assert got == expected
+        assert config.D == 300
+
+
+def test_the_papers_preset_trains() -> None:
+    X, Y = topics(100)
+    model = fit(X, Y, configure("paper/EURLex-4K", e_model=2, e_hat_label=1, e_label=1, D=16)).model
+    assert model.beta == 0.75
+    assert model.encoder.residual is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"k": "many"}, "k is 'many'"),
+        ({"dropout": 1.5}, "dropout is 1.5"),
+        ({"beta": -0.1}, "beta is -0.1"),
+        ({"index": "magic"}, "one of auto, exact, hnsw"),
+        ({"D": True}, "D is True"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"relu": 1}, "relu is 1"),
+        ({"nonsense": 1}, "there is no setting 'nonsense'"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        configure("default", **settings)
+
+
+def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    X, Y = topics(60)
+    fit(X, Y, Config(**SMALL), progress=Progress())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_hnsw_finds_most_of_what_exact_search_finds() -> None:
+    X, Y = topics()
+    history = fit(X, Y, Config(**(SMALL | {"index": "hnsw"}))).history
+    recalls = [entry["recall_of_exact"] for entry in history if entry["phase"] == "shortlist"]
+    assert min(recalls) > 0.9
