@@ -45,7 +45,7 @@ def torch_stepper(L: int, X: Any, shortlists: Any) -> Any:
 
     torch.set_num_threads(parallel.thread_count())
     weights = torch.nn.Embedding(L, D, sparse=True)
-    optimizer = torch.optim.SparseAdam(list(weights.parameters()), lr=1e-3)
+    optimizer: Any = torch.optim.SparseAdam(list(weights.parameters()), lr=1e-3)
     loss_of = torch.nn.BCEWithLogitsLoss(reduction="sum")
     features, labels = torch.from_numpy(X), torch.from_numpy(shortlists.astype(np.int64))
     targets = torch.zeros(B, K)

@@ -30,7 +30,7 @@ GOALS = {"P@1": 90.0, "P@3": 79.8, "P@5": 66.8, "PSP@1": 52.0, "PSP@5": 64.0}
 
 
 def vectorise(folder: Path, target: Path) -> None:
-    data = load(folder)
+    data: Any = load(folder)
     vectoriser, X = tfidf.fit(data.train.texts)
     parts = {"train": Split(Y=data.train.Y, X=X)}
     for name, split in data.splits.items():
@@ -46,7 +46,7 @@ def train_lightdxml(folder: Path, settings: list[str]) -> tuple[float, Any, dict
     given = dict(setting.split("=", 1) for setting in settings)
     config = configure(**given)
     start = time.perf_counter()
-    data = load(folder)
+    data: Any = load(folder)
     estimator = LightDXML(**{name: getattr(config, name) for name in given})
     estimator.fit(data.train.X, data.train.Y, dev=(data.dev.X, data.dev.Y))
     seconds = time.perf_counter() - start
@@ -65,7 +65,8 @@ def train_parabel(folder: Path) -> tuple[float, Any, dict[str, float]]:
     start = time.perf_counter()
     model = omikuji.Model.train_on_data(str(folder / "train.txt"), n_threads=os.cpu_count())
     seconds = time.perf_counter() - start
-    X = load(folder).test.X
+    data: Any = load(folder)
+    X = data.test.X
     before = time.perf_counter()
     rows = []
     for i in range(X.shape[0]):
@@ -77,7 +78,7 @@ def train_parabel(folder: Path) -> tuple[float, Any, dict[str, float]]:
 
 def child(method: str, folder: Path, settings: list[str]) -> None:
     seconds, ranked, phases = train_lightdxml(folder, settings) if method == "lightdxml" else train_parabel(folder)
-    data = load(folder)
+    data: Any = load(folder)
     figures = evaluate(data.test.Y, ranked, (1, 3, 5), inverse_propensity(data.train.Y))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     print(json.dumps({"seconds": seconds, "peak": peak, "phases": phases, **{m: figures[m] for m in MEASURES}}))
@@ -102,7 +103,9 @@ def main() -> None:
             for method, runs in results.items():
                 options = [option for setting in arguments.set for option in ("--set", setting)]
                 command = [sys.executable, __file__, "--child", method, str(folder), *options]
-                runs.append(json.loads(subprocess.check_output(command, text=True).splitlines()[-1]))
+                runs.append(
+                    json.loads(subprocess.check_output(command, text=True, stderr=subprocess.DEVNULL).splitlines()[-1])
+                )
     print(f"{'':10} {'seconds':>8} {'peak MB':>8} {'ms/query':>9} " + " ".join(f"{m:>7}" for m in MEASURES))
     for method, runs in results.items():
         seconds = statistics.median(run["seconds"] for run in runs)

@@ -21,7 +21,9 @@ class Config:
     k
         Labels in a document's shortlist S_k.
     learning_rate
-        Adam's, for features and classifier.
+        Adam's, for the classifier.
+    feature_rate
+        The learning rate of the word vectors, as a share of the classifier's.
     e_model, e_label, e_hat_label
         Epochs of the classifier; epochs of the label encoder each time it is trained; classifier epochs between
         two such times.
@@ -61,9 +63,10 @@ class Config:
     D: int = 256
     k: int = 300
     learning_rate: float = 0.02
+    feature_rate: float = 0.5
     e_model: int = 8
-    e_label: int = 2
-    e_hat_label: int = 2
+    e_label: int = 1
+    e_hat_label: int = 1
     beta: float | None = None
     batch_size: int = 512
     schedule: Schedule = "cosine"
@@ -84,6 +87,7 @@ class Config:
         for name in ("e_label", "random_negatives", "frequent_labels", "seed"):
             _check_whole(name, getattr(self, name), 0)
         _check_range("learning_rate", self.learning_rate, 0, 10, open_low=True)
+        _check_range("feature_rate", self.feature_rate, 0, 10)
         _check_range("label_learning_rate", self.label_learning_rate, 0, 10, open_low=True)
         _check_range("random_weight", self.random_weight, 0, 1e6)
         _check_range("dropout", self.dropout, 0, 0.99)
@@ -117,7 +121,15 @@ def _check_range(name: str, value: Any, low: float, high: float, *, open_low: bo
 
 # The authors' own training besides the paper's table: their encoder, batch, schedule, and no random negatives.
 _PAPER = Config(
-    D=300, batch_size=255, schedule="steps", dropout=0.5, relu=True, residual=True, random_negatives=0, index="auto"
+    D=300,
+    feature_rate=1.0,
+    batch_size=255,
+    schedule="steps",
+    dropout=0.5,
+    relu=True,
+    residual=True,
+    random_negatives=0,
+    index="auto",
 )
 
 
@@ -144,11 +156,10 @@ def configure(preset: str = "default", **settings: Any) -> Config:
     --------
     >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
     (500, 7)
-    >>> configure(colour="red")
+    >>> configure("mine")
     Traceback (most recent call last):
-    ValueError: there is no setting 'colour': known are D, k, learning_rate, e_model, e_label, e_hat_label, beta, \
-batch_size, schedule, dropout, relu, residual, random_negatives, random_weight, frequent_labels, label_learning_rate, \
-index, validation, seed
+    ValueError: there is no preset 'mine': known are default, paper/EURLex-4K, paper/AmazonCat-13K, paper/Wiki10-31K, \
+paper/WikiSeeAlsoTitles-350K, paper/AmazonTitles-670K
     """
     if preset not in PRESETS:
         raise ValueError(f"there is no preset {preset!r}: known are {', '.join(PRESETS)}")

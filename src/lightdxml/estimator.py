@@ -31,8 +31,8 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         How many to use; None for all cores. The result does not depend on it.
     verbose
         Show progress; None for yes on a terminal and no elsewhere.
-    D, k, learning_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, residual, \
-random_negatives, random_weight, frequent_labels, label_learning_rate, index, validation, seed
+    D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
+residual, random_negatives, random_weight, frequent_labels, label_learning_rate, index, validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
 
     Attributes
@@ -59,6 +59,7 @@ random_negatives, random_weight, frequent_labels, label_learning_rate, index, va
         D: int | None = None,
         k: int | None = None,
         learning_rate: float | None = None,
+        feature_rate: float | None = None,
         e_model: int | None = None,
         e_label: int | None = None,
         e_hat_label: int | None = None,
@@ -82,6 +83,7 @@ random_negatives, random_weight, frequent_labels, label_learning_rate, index, va
         self.D = D
         self.k = k
         self.learning_rate = learning_rate
+        self.feature_rate = feature_rate
         self.e_model = e_model
         self.e_label = e_label
         self.e_hat_label = e_hat_label

@@ -92,5 +92,6 @@ def _show_samples(estimator: Any, split: Any, ranked: Any, scores: Any, Y: Any) 
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
         title = " ".join(split.texts[i][:200].split())[:70]
-        found = ", ".join(f"{names[j]}{' ✓' if j in true else ''} {s:.2f}" for j, s in zip(ranked[i], scores[i]) if j >= 0)
+        best = zip(ranked[i].tolist(), scores[i].tolist(), strict=True)
+        found = ", ".join(f"{names[j]}{' ✓' if j in true else ''} {score:.2f}" for j, score in best if j >= 0)
         console.print(f"- {title}\n    → {found}", markup=False, soft_wrap=True)

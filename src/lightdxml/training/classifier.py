@@ -94,7 +94,7 @@ def train_batch(
     corrected = adam.corrected_rate(rate, classifier.steps)
     n_found = _pairs_by_label(room, Y, rows, shortlists, everywhere, config, rng)
     loss, gradient = _step(classifier, room, n_found, batch.embedding, corrected)
-    embedding.backward(features, batch, gradient, corrected)
+    embedding.backward(features, batch, gradient, np.float32(config.feature_rate) * corrected)
     return loss
 
 

@@ -168,8 +168,9 @@ class _Run:
         self.progress.say(
             f"cycle {self.cycle}: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f}, β {beta:g}"
         )
-        if blend.accuracy(figures) > self.best_accuracy:
-            self.best_accuracy = blend.accuracy(figures)
+        accuracy = max(blend.mean(measured, "P") for _, measured in results)
+        if accuracy > self.best_accuracy:
+            self.best_accuracy = accuracy
             model.encoder, model.classifier = model.encoder.copy(), model.classifier.copy()
             model.beta, model.metrics = beta, figures
             self.best = model
