@@ -43,7 +43,7 @@ def train_lightdxml(folder: Path, settings: list[str]) -> tuple[float, Any, dict
     from lightdxml import LightDXML
     from lightdxml.config import configure
 
-    given = dict(setting.split("=", 1) for setting in settings)
+    given: dict[str, Any] = dict(setting.split("=", 1) for setting in settings)
     config = configure(**given)
     start = time.perf_counter()
     data: Any = load(folder)

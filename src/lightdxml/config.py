@@ -60,13 +60,13 @@ class Config:
     ValueError: k is 0: it must be a whole number from 1
     """
 
-    D: int = 256
-    k: int = 300
+    D: int = 384
+    k: int = 200
     learning_rate: float = 0.02
     feature_rate: float = 0.5
     e_model: int = 8
     e_label: int = 1
-    e_hat_label: int = 1
+    e_hat_label: int = 2
     beta: float | None = None
     batch_size: int = 512
     schedule: Schedule = "cosine"
@@ -149,11 +149,27 @@ PRESETS: dict[str, Config] = {
 }
 
 
-def configure(preset: str = "default", **settings: Any) -> Config:
+# With few documents an epoch has few steps: smaller batches and more epochs make up for it.
+SMALL_LIMIT = 20_000
+_SMALL = replace(PRESETS["default"], batch_size=64, e_model=12)
+
+
+def configure(preset: str = "default", documents: int | None = None, **settings: Any) -> Config:
     """Return a preset with some settings changed; strings, as from a command line, become what the setting is.
+
+    Parameters
+    ----------
+    preset
+        `default`, or one of the paper's.
+    documents
+        How many there are to train on: the default preset depends on it.
+    settings
+        What to change, by name.
 
     Examples
     --------
+    >>> configure(documents=1_000).batch_size, configure(documents=1_000_000).batch_size
+    (64, 512)
     >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
     (500, 7)
     >>> configure("mine")
@@ -167,7 +183,10 @@ paper/WikiSeeAlsoTitles-350K, paper/AmazonTitles-670K
     for name in settings:
         if name not in names:
             raise ValueError(f"there is no setting {name!r}: known are {', '.join(names)}")
-    return replace(PRESETS[preset], **{name: _parsed(name, value) for name, value in settings.items()})
+    small = preset == "default" and documents is not None and documents < SMALL_LIMIT
+    return replace(
+        _SMALL if small else PRESETS[preset], **{name: _parsed(name, value) for name, value in settings.items()}
+    )
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -101,11 +101,10 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         self.validation = validation
         self.seed = seed
 
-    @property
-    def config(self) -> Config:
-        """The settings: the preset's, with those that were given."""
+    def config(self, documents: int | None = None) -> Config:
+        """Return the settings for so many training documents: the preset's, with those that were given."""
         given = {field.name: getattr(self, field.name) for field in fields(Config)}
-        return configure(self.preset, **{name: value for name, value in given.items() if value is not None})
+        return configure(self.preset, documents, **{name: value for name, value in given.items() if value is not None})
 
     def fit(
         self,
@@ -131,8 +130,9 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         vectors
             Word vectors to begin with, features × D; random ones without.
         """
-        config = self.config
+        self.config()  # bad settings are said before any work is done
         labels, names = _label_matrix(Y, label_names)
+        config = self.config(labels.shape[0])
         vectoriser = None
         if _is_text(X):
             vectoriser, X = tfidf.fit(X)

@@ -170,7 +170,8 @@ def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path, settin
     trained.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.predict(texts, k=2) == trained.predict(texts, k=2)
-    assert again.config == trained.config
+    assert again.model_.config == trained.model_.config
+    assert again.config() == trained.model_.config
     program = (
         "import sys, numpy as np; from lightdxml import load\n"
         "labels, scores = load(sys.argv[1]).rank(sys.argv[2:], 2)\n"

@@ -35,7 +35,7 @@ def run(
 
     settings = _settings(set or [])
     estimator = LightDXML(preset, threads=threads, **{"seed": seed, **settings})
-    config = estimator.config
+    estimator.config()
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
     dev = None if loaded.dev is None else (_features(loaded.dev), loaded.dev.Y)
@@ -45,7 +45,7 @@ def run(
     trained = estimator.model_
     if json:
         content: dict[str, Any] = {"model": str(model), "seconds": seconds, "beta": trained.beta}
-        print_json(content | {"validation": trained.metrics, "config": vars(config)})
+        print_json(content | {"validation": trained.metrics, "config": vars(trained.config)})
         return
     figures = "  ".join(f"{name} {trained.metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     line = f"{loaded.name}: trained in {seconds:.1f} s, β {trained.beta:g}; on validation documents {figures}"
@@ -54,7 +54,7 @@ def run(
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
-    settings = {}
+    settings: dict[str, Any] = {}
     for setting in given:
         name, equals, value = setting.partition("=")
         if not equals or not name:
