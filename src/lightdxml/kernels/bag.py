@@ -70,7 +70,7 @@ def backward(
             for d in range(D):
                 gradient[d] += weight * dx[d]
         word = found[c]
-        adam_row(vectors[word], mean[word], square[word], gradient, rate)
+        adam_row(vectors, mean, square, word, gradient, rate)
 
 
 @fast_kernel

@@ -51,7 +51,7 @@ def start(n_labels: int, config: Config, rng: np.random.Generator) -> Classifier
     W = np.empty((n_labels, config.D + 1), dtype=np.float32)
     W[:, :-1] = (2 * rng.random((n_labels, config.D), dtype=np.float32) - 1) / np.float32(np.sqrt(config.D))
     W[:, -1] = _START_BIAS
-    return Classifier(W, np.zeros_like(W), np.zeros_like(W))
+    return Classifier(W, adam.zeros_like(W), np.zeros(n_labels, dtype=np.float32))
 
 
 def scratch(Y: csr_matrix, k: int, n_everywhere: int, config: Config) -> Scratch:

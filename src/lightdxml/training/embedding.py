@@ -48,12 +48,13 @@ def start(
         vectors = rng.standard_normal((n_features, D), dtype=np.float32) / np.float32(np.sqrt(D))
     residual = Residual(np.eye(D, dtype=np.float32), np.zeros(D, dtype=np.float32)) if config.residual else None
     size = D if config.residual else 0
+    vectors = np.array(vectors, dtype=np.float32)
     return EmbeddingState(
-        encoder=Encoder(np.array(vectors, dtype=np.float32), config.relu, residual),
-        mean=np.zeros((n_features, D), dtype=np.float32),
-        square=np.zeros((n_features, D), dtype=np.float32),
+        encoder=Encoder(vectors, config.relu, residual),
+        mean=adam.zeros_like(vectors),
+        square=np.zeros(n_features, dtype=np.float32),
         residual_mean=np.zeros((size + 1, size), dtype=np.float32),
-        residual_square=np.zeros((size + 1, size), dtype=np.float32),
+        residual_square=np.zeros(size + 1, dtype=np.float32),
         counts=np.zeros(n_features, dtype=np.int32),
         found=np.empty(n_features, dtype=np.int32),
         found_pointers=np.empty(n_features + 1, dtype=np.int64),
@@ -130,7 +131,7 @@ def _residual_backward(
     moved = np.concatenate([inner.T @ batch.inner, inner.sum(axis=0, keepdims=True)])
     layer = np.concatenate([residual.R, residual.bias[None]])
     for row in range(len(layer)):
-        adam.adam_row(layer[row], state.residual_mean[row], state.residual_square[row], moved[row], rate)
+        adam.adam_row(layer, state.residual_mean, state.residual_square, row, moved[row], rate)
     residual.bias = layer[-1].copy()
     residual.R = layer[:-1] / np.float32(np.linalg.norm(layer[:-1], 2))
     return below

@@ -34,7 +34,7 @@ def start(D: int) -> LabelEncoder:
     [[1.0, 2.0]]
     """
     layers = [np.eye(D, D + 1, dtype=np.float32) for _ in range(2)]
-    return LabelEncoder(layers, [np.zeros_like(w) for w in layers], [np.zeros_like(w) for w in layers])
+    return LabelEncoder(layers, [np.zeros_like(w) for w in layers], [np.zeros(D, dtype=np.float32) for _ in layers])
 
 
 def centroids(label_documents: csr_matrix, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -100,7 +100,7 @@ def _move(
     gradients = [_with_bias(below, inputs), _with_bias(gradient, hidden)]
     for layer, mean, square, moved in zip(encoder.layers, encoder.means, encoder.squares, gradients, strict=True):
         for row in range(len(layer)):
-            adam.adam_row(layer[row], mean[row], square[row], moved[row], corrected)
+            adam.adam_row(layer, mean, square, row, moved[row], corrected)
 
 
 def _with_bias(gradient: NDArray[np.float32], inputs: NDArray[np.float32]) -> NDArray[np.float32]:
