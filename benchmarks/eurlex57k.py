@@ -53,6 +53,12 @@ def train_lightdxml(folder: Path, settings: list[str]) -> tuple[float, Any, dict
     phases: dict[str, float] = {}
     for entry in estimator.history_:
         phases[entry["phase"]] = phases.get(entry["phase"], 0.0) + entry["seconds"]
+    N, (V, D), L = len(data.train), estimator.model_.encoder.vectors.shape, data.n_labels
+    k, config = estimator.model_.config.k, estimator.model_.config
+    matrices = sum(a.nbytes for s in data.splits.values() for m in (s.X, s.Y) for a in (m.data, m.indices, m.indptr))
+    # Word vectors and classifier with their running means and the copy of the best epoch; embeddings, shortlists.
+    phases["arrays MB"] = (3 * 4 * (V * D + L * (D + 1)) + 2 * 4 * N * D + 4 * N * min(k, L) + 2 * matrices) / 1e6
+    phases["pairs"] = float(N * (k + config.random_negatives) * config.e_model)
     before = time.perf_counter()
     ranked, _ = estimator.rank(data.test.X, 5)
     phases["ms/query"] = 1000 * (time.perf_counter() - before) / len(data.test)
@@ -114,7 +120,12 @@ def main() -> None:
     print("goals for lightdxml: " + ", ".join(f"{name} ≥ {value}" for name, value in GOALS.items()))
     times = [statistics.median(run["seconds"] for run in results[method]) for method in ("lightdxml", "parabel")]
     print(f"lightdxml takes {times[0] / times[1]:.2f} times Parabel's time")
-    print("lightdxml by phase: " + ", ".join(f"{k} {v:.1f} s" for k, v in results["lightdxml"][0]["phases"].items()))
+    phases = results["lightdxml"][0]["phases"]
+    arrays, pairs = phases.pop("arrays MB"), phases.pop("pairs")
+    print(
+        f"lightdxml's arrays need {arrays:.0f} MB; {pairs / phases['classifier'] / 1e6:.1f} M pairs/s with the features"
+    )
+    print("lightdxml by phase: " + ", ".join(f"{k} {v:.1f} s" for k, v in phases.items()))
 
 
 if __name__ == "__main__":

@@ -276,6 +276,13 @@ def test_bad_settings_are_refused(settings: dict[str, Any], message: str) -> Non
         configure("default", **settings)
 
 
+def test_compile_time_is_in_the_history() -> None:
+    X, Y = topics(60)
+    first = fit(X, Y, Config(**SMALL)).history[0]
+    assert first["phase"] == "compile"
+    assert first["seconds"] > 0
+
+
 def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     X, Y = topics(60)
     fit(X, Y, Config(**SMALL), progress=Progress())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from lightdxml.training import cycle
 
 _MOST_VALIDATION = 5000
 _FEWEST_TO_SPLIT = 20
+_WORTH_SAYING = 1.0
 
 
 def fit(
@@ -43,7 +46,23 @@ def fit(
         parts = X, Y, X_dev, Y_dev
     else:
         parts = _set_aside(X, Y, config)
-    return cycle.train(*parts, config, progress or Progress(show=False), vectors)
+    progress = progress or Progress(show=False)
+    seconds = _compile(config, progress)
+    result = cycle.train(*parts, config, progress, vectors)
+    result.history.insert(0, {"cycle": 0, "phase": "compile", "seconds": seconds})
+    return result
+
+
+def _compile(config: Config, progress: Progress) -> float:
+    """Train a toy, which compiles every kernel that training needs or loads it from disk; return the seconds taken."""
+    start = time.perf_counter()
+    toy = csr_matrix(np.eye(2, dtype=np.float32))
+    small = replace(config, D=4, k=1, batch_size=2, e_model=1, e_label=1, e_hat_label=1)
+    cycle.train(toy, toy, toy, toy, small, Progress(show=False))
+    seconds = time.perf_counter() - start
+    if seconds > _WORTH_SAYING:
+        progress.say(f"kernels compiled in {seconds:.1f} s; next time they are loaded from disk")
+    return seconds
 
 
 def check_labels(Y: Any) -> csr_matrix:

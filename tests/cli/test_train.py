@@ -1,0 +1,86 @@
+"""`lightdxml train` and `lightdxml evaluate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lightdxml import load as load_model
+from lightdxml.data import Dataset, Split, Texts, save
+from tests.cli.test_data import ended, run
+
+FAST = ["--set", "D=16", "--set", "e_model=3", "--set", "k=20"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, see_also: Dataset) -> Path:
+    return save(see_also, tmp_path / "data", "jsonl")
+
+
+def test_a_model_is_trained_and_measured(tmp_path: Path, folder: Path, see_also: Dataset) -> None:
+    model = tmp_path / "model"
+    trained = json.loads(run("train", folder, "--model", model, *FAST, "--seed", "3", "--threads", "1", "--json"))
+    assert trained["config"]["D"] == 16
+    assert trained["config"]["seed"] == 3
+    assert trained["validation"]["P@1"] > 0
+    figures = json.loads(run("evaluate", model, folder, "--json"))
+    assert see_also.test is not None
+    assert figures["documents"] == len(see_also.test)
+    assert {"P@1", "nDCG@3", "PSP@5", "PSnDCG@5", "R@5", "coverage@1", "macro-F1@5"} <= set(figures)
+    shown = run("evaluate", model, folder)
+    assert "PSnDCG" in shown
+    assert "A few documents" in shown
+    assert load_model(model).model_.label_names == see_also.label_names
+
+
+def test_the_same_command_writes_the_same_model(tmp_path: Path, folder: Path) -> None:
+    for name, threads in (("a", "1"), ("b", "2")):
+        run("train", folder, "--model", tmp_path / name, *FAST, "--threads", threads)
+    arrays = [(tmp_path / name / "arrays.safetensors").read_bytes() for name in "ab"]
+    assert arrays[0] == arrays[1]
+
+
+def test_the_test_part_plays_no_part_in_training(tmp_path: Path, see_also: Dataset) -> None:
+    assert see_also.test is not None
+    other = Split(Y=see_also.test.Y[:5], texts=Texts(["something else"] * 5))
+    for name, test in (("a", see_also.test), ("b", other)):
+        data = Dataset("d", see_also.train, test, label_names=see_also.label_names)
+        run("train", save(data, tmp_path / f"data-{name}", "jsonl"), "--model", tmp_path / name, *FAST)
+    arrays = [(tmp_path / name / "arrays.safetensors").read_bytes() for name in "ab"]
+    assert arrays[0] == arrays[1]
+
+
+def test_a_file_in_another_order_of_labels_is_measured_by_name(tmp_path: Path, folder: Path, see_also: Dataset) -> None:
+    run("train", folder, "--model", tmp_path / "model", *FAST)
+    assert see_also.test is not None
+    assert see_also.label_names is not None
+    reordered = list(reversed(see_also.label_names))
+    data = Dataset("d", see_also.train, see_also.test, label_names=see_also.label_names)
+    (save(data, tmp_path / "other", "jsonl") / "label_names.json").write_text(json.dumps(reordered))
+    first, second = (
+        json.loads(run("evaluate", tmp_path / "model", place, "--json")) for place in (folder, tmp_path / "other")
+    )
+    assert first["P@5"] == pytest.approx(second["P@5"])
+    assert first["PSP@5"] == pytest.approx(second["PSP@5"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "DATA", "--model", "OUT", "--set", "colour=red"], "there is no setting 'colour'"),
+        (["train", "DATA", "--model", "OUT", "--set", "k"], "write --set name=value"),
+        (["train", "DATA", "--model", "OUT", "--preset", "mine"], "there is no preset 'mine'"),
+        (["train", "DATA", "--model", "OUT", "--threads", "0"], "threads is 0"),
+        (["train", "nothing-here", "--model", "OUT"], "lightdxml data list shows all"),
+        (["evaluate", "OUT", "DATA"], "is no model"),
+    ],
+)
+def test_mistakes_are_one_sentence(tmp_path: Path, folder: Path, arguments: list[str], said: str) -> None:
+    places = {"DATA": str(folder), "OUT": str(tmp_path / "out")}
+    result = ended(*(places.get(argument, argument) for argument in arguments))
+    assert result.returncode == 1
+    assert said in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
