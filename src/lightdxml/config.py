@@ -149,9 +149,9 @@ PRESETS: dict[str, Config] = {
 }
 
 
-# With few documents an epoch has few steps: smaller batches and more epochs make up for it.
+# With few documents an epoch has few steps: smaller batches, at a lower rate, and more epochs make up for it.
 SMALL_LIMIT = 20_000
-_SMALL = replace(PRESETS["default"], batch_size=64, e_model=12)
+_SMALL = replace(PRESETS["default"], batch_size=64, learning_rate=0.005, e_model=16)
 
 
 def configure(preset: str = "default", documents: int | None = None, **settings: Any) -> Config:
