@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 Index = Literal["auto", "exact", "hnsw"]
 Schedule = Literal["cosine", "steps"]
 
@@ -154,7 +156,7 @@ SMALL_LIMIT = 20_000
 _SMALL = replace(PRESETS["default"], batch_size=64, learning_rate=0.005, e_model=16)
 
 
-def configure(preset: str = "default", documents: int | None = None, **settings: Any) -> Config:
+def configure(preset: str = "default", documents: int | None = None, /, **settings: Any) -> Config:
     """Return a preset with some settings changed; strings, as from a command line, become what the setting is.
 
     Parameters
@@ -168,7 +170,7 @@ def configure(preset: str = "default", documents: int | None = None, **settings:
 
     Examples
     --------
-    >>> configure(documents=1_000).batch_size, configure(documents=1_000_000).batch_size
+    >>> configure("default", 1_000).batch_size, configure("default", 1_000_000).batch_size
     (64, 512)
     >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
     (500, 7)
@@ -190,6 +192,8 @@ paper/WikiSeeAlsoTitles-350K, paper/AmazonTitles-670K
 
 
 def _parsed(name: str, value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
     if not isinstance(value, str) or name in ("index", "schedule"):
         return value
     words = {"true": True, "false": False, "none": None}

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from lightdxml import metrics, model, storage
 from lightdxml.config import Config, Index, Schedule, configure
+from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
 from lightdxml.kernels import parallel
 from lightdxml.progress import Progress
 from lightdxml.text import tfidf
 from lightdxml.training.fit import check_labels, fit
+
+_MOST_LABELS = 2**31 - 1
 
 
 class LightDXML(BaseEstimator):  # type: ignore[misc]
@@ -134,8 +139,9 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         labels, names = _label_matrix(Y, label_names)
         config = self.config(labels.shape[0])
         vectoriser = None
-        if _is_text(X):
-            vectoriser, X = tfidf.fit(X)
+        texts = _texts(X)
+        if texts is not None:
+            vectoriser, X = tfidf.fit(texts)
         if dev is not None:
             X_dev = tfidf.transform(vectoriser, dev[0]) if vectoriser is not None else dev[0]
             dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
@@ -154,27 +160,33 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
 
     def rank(self, X: Any, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the numbers of the k best labels of each document, and their scores; -1 and 0 for none."""
-        if not hasattr(self, "model_"):
-            raise ValueError("this LightDXML is not trained yet: call fit first, or load a model")
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        trained = self._trained()
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ValueError(f"k is {k!r}: it must be a whole number from 1")
-        if _is_text(X):
-            if self.model_.vectoriser is None:
+        texts = _texts(X)
+        if texts is not None:
+            if trained.vectoriser is None:
                 raise ValueError("the model was trained on features, not on texts: give a matrix")
-            X = tfidf.transform(self.model_.vectoriser, X)
+            X = tfidf.transform(trained.vectoriser, texts)
         with parallel.use_threads(self.threads):
-            return model.predict(self.model_, X, k)
+            return model.predict(trained, X, int(k))
+
+    def _trained(self) -> model.Model:
+        if not hasattr(self, "model_"):
+            raise NotFittedError("this LightDXML is not trained yet: call fit first, or load a model")
+        return self.model_
 
     def score(self, X: Any, Y: Any) -> float:
         """Return P@1 as a share from 0 to 1."""
-        labels = _known_labels(Y, self.model_.label_names, self.model_.n_labels)
+        trained = self._trained()
+        labels = _known_labels(Y, trained.label_names, trained.n_labels)
         return metrics.precision_at_k(labels, self.rank(X, 1)[0], k=1) / 100
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder."""
         from lightdxml import __version__
 
-        storage.save(self.model_, Path(folder), __version__, self.history_)
+        storage.save(self._trained(), Path(folder), __version__, self.history_)
 
 
 def load(folder: str | Path) -> LightDXML:
@@ -187,45 +199,70 @@ def load(folder: str | Path) -> LightDXML:
     return estimator
 
 
-def _is_text(X: Any) -> bool:
+def _texts(X: Any) -> list[str] | None:
+    """Return X as texts, None if it is a matrix."""
     if isinstance(X, str):
         raise ValueError("X is a single string: give a list of texts")
-    return isinstance(X, Sequence) and all(isinstance(text, str) for text in X)
+    if scipy.sparse.issparse(X) or getattr(X, "ndim", 1) == 2:
+        return None
+    if isinstance(X, Texts):
+        return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
+    documents = list(X)
+    return documents if all(isinstance(document, str) for document in documents) else None
 
 
-def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
-    """Return a label matrix, and names if labels have names."""
-    if not isinstance(Y, Sequence):
-        Y = check_labels(Y)
-        if label_names is not None and len(label_names) != Y.shape[1]:
-            raise ValueError(f"{len(label_names)} label names for {Y.shape[1]} labels: there must be one each")
-        return Y, None if label_names is None else list(label_names)
-    rows = [_row(i, row) for i, row in enumerate(Y)]
-    if all(isinstance(label, int | np.integer) for row in rows for label in row):
-        if any(label < 0 for row in rows for label in row):
-            raise ValueError("Y holds a negative label number: labels are numbered from 0")
-        width = 1 + max((int(label) for row in rows for label in row), default=-1)
-        names = None if label_names is None else list(label_names)
-        return label_matrix(rows, max(width, len(names or ()))), names
-    index = LabelIndex(label_names or ())
-    numbered = [index.numbers(str(label) for label in row) for row in rows]
-    return label_matrix(numbered, len(index.names)), index.names
+def _label_rows(Y: Any) -> list[list[Any]] | None:
+    """Return Y as a list of labels for each document, None if it is a matrix."""
+    if scipy.sparse.issparse(Y) or getattr(Y, "ndim", 1) == 2:
+        return None
+    return [_row(i, row) for i, row in enumerate(Y)]
 
 
 def _row(i: int, row: Any) -> list[Any]:
     if isinstance(row, str) or not isinstance(row, Iterable):
         raise ValueError(f"the labels of document {i} are {row!r}: give a list of them")
-    return list(row)
+    # A set has no order of its own that would be the same in the next process.
+    return sorted(row, key=str) if isinstance(row, set | frozenset) else list(row)
+
+
+def _are_numbers(rows: list[list[Any]]) -> bool:
+    """Return whether labels are numbers and not names; negative ones are refused."""
+    if not all(isinstance(label, int | np.integer) and not isinstance(label, bool) for row in rows for label in row):
+        return False
+    for i, row in enumerate(rows):
+        for label in row:
+            if not 0 <= label < _MOST_LABELS:
+                raise ValueError(f"document {i} has label {label}: labels are numbered from 0 to {_MOST_LABELS - 1}")
+    return True
+
+
+def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
+    """Return a label matrix, and names if labels have names."""
+    names = None if label_names is None else [str(name) for name in label_names]
+    rows = _label_rows(Y)
+    if rows is None:
+        Y = check_labels(Y)
+        if names is not None and len(names) != Y.shape[1]:
+            raise ValueError(f"{len(names)} label names for {Y.shape[1]} labels: there must be one each")
+        return Y, names
+    if _are_numbers(rows):
+        width = 1 + max((int(label) for row in rows for label in row), default=-1)
+        if names is not None and len(names) < width:
+            raise ValueError(f"{len(names)} label names, and label {width - 1} in Y: there must be one each")
+        return label_matrix(rows, max(width, len(names or ()))), names
+    index = LabelIndex(names or ())
+    numbered = [index.numbers(str(label) for label in row) for row in rows]
+    return label_matrix(numbered, len(index.names)), index.names
 
 
 def _known_labels(Y: Any, names: list[str] | None, n_labels: int) -> Any:
     """Return a label matrix with the model's columns; labels that it does not know are left out."""
-    if not isinstance(Y, Sequence):
+    rows = _label_rows(Y)
+    if rows is None:
         return Y
+    if _are_numbers(rows):
+        return label_matrix([[label for label in row if label < n_labels] for row in rows], n_labels)
     if names is None:
-        return label_matrix(
-            [[label for label in _row(i, row) if label < n_labels] for i, row in enumerate(Y)], n_labels
-        )
+        raise ValueError("labels are names here, and were numbers in training: give numbers")
     numbers = {name: j for j, name in enumerate(names)}
-    rows = [[numbers[str(label)] for label in _row(i, row) if str(label) in numbers] for i, row in enumerate(Y)]
-    return label_matrix(rows, n_labels)
+    return label_matrix([[numbers[str(label)] for label in row if str(label) in numbers] for row in rows], n_labels)

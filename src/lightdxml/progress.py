@@ -7,8 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as RichProgress
+from rich.text import Text
 
 
 @dataclass
@@ -23,6 +32,14 @@ class Bar:
         if self.display is not None and self.task is not None:
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             self.display.update(self.task, advance=amount, figures=shown)
+
+
+class _Speed(ProgressColumn):
+    """Items a second; nothing until it is known."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.0f}/s")
 
 
 class Progress:
@@ -51,10 +68,11 @@ class Progress:
             return
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.completed:>7,}/{task.total:,}"),
-            TextColumn("{task.speed:>7,.0f}/s" if total > 1000 else ""),
+            BarColumn(bar_width=16),
+            TextColumn("{task.percentage:>3.0f} %"),
+            _Speed(),
             TimeElapsedColumn(),
+            TextColumn("left"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[figures]}"),
         )

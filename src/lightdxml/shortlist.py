@@ -67,11 +67,11 @@ def build(labels: NDArray[np.int32], vectors: NDArray[np.float32], kind: Index =
     return Shortlist(chosen, labels, vectors, index)
 
 
-def _on_one_thread(call: Callable[[], None]) -> None:
+def _on_one_thread(call: Callable[[], Any]) -> Any:
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
-        call()
+        return call()
     finally:
         faiss.omp_set_num_threads(before)
 
@@ -87,9 +87,8 @@ def search(
 
     def look(bounds: tuple[int, int]) -> None:
         # The setting is each thread's own. Chunks of one size on one thread each: the same bits at any thread count.
-        faiss.omp_set_num_threads(1)
         start, stop = bounds
-        near, places = shortlist.index.search(documents[start:stop], k, params=parameters)
+        near, places = _on_one_thread(lambda: shortlist.index.search(documents[start:stop], k, params=parameters))
         found[start:stop] = np.where(places >= 0, shortlist.labels[places], -1)
         cosines[start:stop] = near
 

@@ -203,8 +203,11 @@ def test_a_model_folder_is_replaced_whole_and_nothing_else_is(tmp_path: Path) ->
         ("manifest.json", None, "is no model"),
         ("arrays.safetensors", b"x" * 100, "is damaged"),
         ("arrays.safetensors", None, "is damaged"),
-        ("label_names.json", b'["a"]', "contradicts itself"),
-        ("vocabulary.json", b'["a"]', "contradicts itself"),
+        ("manifest.json", b"[1]", "update lightdxml"),
+        ("label_names.json", b'["a"]', "1 label names for 2 labels"),
+        ("label_names.json", b'{"a": 1}', "no list of names"),
+        ("label_names.json", None, "is damaged"),
+        ("vocabulary.json", b'["a"]', "do not fit together"),
     ],
 )
 def test_a_damaged_model_is_refused(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
@@ -281,6 +284,21 @@ def test_compile_time_is_in_the_history() -> None:
     first = fit(X, Y, Config(**SMALL)).history[0]
     assert first["phase"] == "compile"
     assert first["seconds"] > 0
+
+
+def test_progress_shows_every_phase_and_what_validation_says(capfd: pytest.CaptureFixture[str]) -> None:
+    X, Y = topics(60)
+    fit(X, Y, Config(**SMALL), progress=Progress(show=True))
+    shown = capfd.readouterr().err
+    for words in (
+        "cycle 1: label encoder",
+        "cycle 2: classifier, epoch 3/6",
+        "shortlists (exact)",
+        "loss",
+        "PSP@1",
+        "100 %",
+    ):
+        assert words in shown
 
 
 def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, console, print_json, print_table
 from lightdxml.cli.train import _features
@@ -50,7 +51,7 @@ def run(
         [name, *(f"{figures[f'{name}@{k}']:.2f}" for k in _CUTS), ""]
         for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1")
     ]
-    title = f"{len(split):,} documents of {loaded.name}, {1000 * seconds / len(split):.2f} ms each"
+    title = f"{len(split):,} documents of {escape(loaded.name)}, {1000 * seconds / len(split):.2f} ms each"
     print_table(title, ("%", *(f"@{k}" for k in _CUTS), ""), rows)
     _show_samples(estimator, split, ranked, scores, Y)
 

@@ -30,12 +30,14 @@ def run(
 
     Example: `lightdxml train see-also --model my-model`
     """
+    from lightdxml import storage
     from lightdxml.data import load
     from lightdxml.estimator import LightDXML
 
     settings = _settings(set or [])
     estimator = LightDXML(preset, threads=threads, **{"seed": seed, **settings})
     estimator.config()
+    storage.check_target(model)
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
     dev = None if loaded.dev is None else (_features(loaded.dev), loaded.dev.Y)

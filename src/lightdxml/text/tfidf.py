@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,9 @@ def transform(vectoriser: Vectoriser, texts: Iterable[str]) -> csr_matrix:
     >>> transform(Vectoriser(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).toarray().tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
+    texts = list(texts) if not isinstance(texts, Sequence) else texts
+    if not len(texts):
+        return csr_matrix((0, len(vectoriser.vocabulary)), dtype=np.float32)
     learner = _sklearn(vocabulary=vectoriser.vocabulary)
     learner.idf_ = vectoriser.idf
     return csr_matrix(learner.transform(texts))

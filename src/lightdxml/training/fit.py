@@ -30,14 +30,19 @@ def fit(
 ) -> cycle.Result:
     """Check the data, set validation documents aside unless `dev` is given, and train.
 
-    With fewer than 20 documents there is nothing to set aside: then they are validation and training data alike.
+    With fewer than 20 documents, or `validation=0`, nothing is set aside: then training documents decide, which favours
+    what fits them closely.
     """
     X, Y = check_features(X), check_labels(Y)
     _check_pair(X, Y, "X and Y")
     if Y.nnz == 0:
         raise ValueError("Y has no labels at all: at least one document must have one")
-    if vectors is not None and vectors.shape != (X.shape[1], config.D):
-        raise ValueError(f"vectors have shape {vectors.shape}: it must be features × D, {(X.shape[1], config.D)}")
+    if vectors is not None:
+        vectors = np.asarray(vectors, dtype=np.float32)
+        if vectors.shape != (X.shape[1], config.D):
+            raise ValueError(f"vectors have shape {vectors.shape}: it must be features × D, {(X.shape[1], config.D)}")
+        if not np.all(np.isfinite(vectors)):
+            raise ValueError("vectors hold NaN or infinite values: every one must be a finite number")
     if dev is not None:
         X_dev, Y_dev = check_features(dev[0], X.shape[1]), check_labels(dev[1])
         _check_pair(X_dev, Y_dev, "the X and Y of dev")

@@ -1,0 +1,139 @@
+"""The scikit-learn face: what it takes for X and Y, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from lightdxml import LightDXML, load
+from tests.training.test_cycle import SMALL, topics
+
+TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
+NAMES = [["cat"], ["dog"], ["cat", "dog"], []] * 10
+
+
+def test_clone_and_parameters_work() -> None:
+    estimator = LightDXML("paper/EURLex-4K", k=7, seed=3)
+    assert clone(estimator).get_params() == estimator.get_params()
+    assert estimator.set_params(k=9).config().k == 9
+
+
+def test_numbers_with_names_are_numbers_everywhere() -> None:
+    """Numbered labels were once looked up as names in dev and score, and all dropped."""
+    X, Y = topics(80)
+    rows = [Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist() for i in range(80)]
+    trained = LightDXML(**SMALL).fit(X, rows, label_names=list("abcdefghijkl"), dev=(X, rows))
+    assert trained.score(X, rows) == trained.score(X, Y) > 0
+    assert trained.model_.metrics["P@1"] > 0
+
+
+def test_too_few_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 label names, and label 7 in Y"):
+        LightDXML(**SMALL).fit(np.eye(3), [[0], [7], [1]], label_names=["a", "b"])
+
+
+def test_sets_of_labels_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from lightdxml import LightDXML; import sys\n"
+        "rows = [{'n3', 'n1', 'n2'}, {'n2', 'n4'}, {'n5'}] * 8\n"
+        "m = LightDXML(D=8, e_model=2).fit(['a b', 'b c', 'c a'] * 8, rows)\n"
+        "sys.stdout.write(str(m.model_.label_names) + m.model_.classifier.tobytes().hex())"
+    )
+    outs = {
+        subprocess.check_output([sys.executable, "-c", program], env={"PYTHONHASHSEED": seed, "PATH": ""}, text=True)
+        for seed in ("1", "2")
+    }
+    assert len(outs) == 1
+
+
+@pytest.mark.parametrize(
+    "X",
+    [TEXTS, tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), (t for t in TEXTS)],
+    ids=lambda X: type(X).__name__,
+)
+def test_texts_may_come_in_any_sequence(X: Any) -> None:
+    trained = LightDXML(**SMALL).fit(X, iter(NAMES))
+    assert trained.predict(TEXTS[:2], k=1) == LightDXML(**SMALL).fit(TEXTS, NAMES).predict(TEXTS[:2], k=1)
+    assert trained.predict([]) == []
+
+
+def test_numpy_numbers_are_numbers() -> None:
+    X, Y = topics(60)
+    trained = LightDXML(**(SMALL | {"D": np.int64(16)})).fit(X, Y)
+    assert len(trained.predict(X, k=np.int64(2))[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        ("one text", [["a"]], "X is a single string"),
+        (["one", "two"], ["a", "b"], "the labels of document 0 are 'a'"),
+        (["one", "two"], [[0], [-1]], "document 1 has label -1"),
+        (["one", "two"], [["a"], ["b"]], "no word stands in two documents"),
+        (["one one", "one"], [["a"]], "2 and 1 rows"),
+    ],
+)
+def test_bad_input_is_said(X: Any, Y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LightDXML(**SMALL).fit(X, Y)
+
+
+def test_an_untrained_estimator_says_so() -> None:
+    with pytest.raises(NotFittedError, match="not trained yet"):
+        LightDXML().predict(["a"])
+    with pytest.raises(NotFittedError, match="not trained yet"):
+        LightDXML().score(["a"], [["b"]])
+    with pytest.raises(NotFittedError, match="not trained yet"):
+        LightDXML().save("nowhere")
+
+
+def test_text_given_to_a_model_of_features_is_refused() -> None:
+    X, Y = topics(60)
+    with pytest.raises(ValueError, match="trained on features"):
+        LightDXML(**SMALL).fit(X, Y).predict(["text"])
+
+
+def test_very_large_and_very_small_weights_count_by_their_ratio() -> None:
+    X, Y = topics(60)
+    trained = LightDXML(**SMALL).fit(X, Y)
+    expected = trained.rank(X)
+    for factor in (1e25, 1e-25):
+        np.testing.assert_array_equal(trained.rank(X.astype(np.float64) * factor)[0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("everywhere", lambda a: np.array([5], dtype=np.int32), "not in its index"),
+        ("labels", lambda a: a[:0], "shape"),
+        ("labels", lambda a: a[::-1].copy(), "ascending"),
+        ("classifier", lambda a: a * np.nan, "NaN"),
+        ("classifier", lambda a: a.astype(np.float64), "float64"),
+        ("word_vectors", lambda a: a[:, 1:].copy(), "shape"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, name: str, change: Any, message: str) -> None:
+    folder = tmp_path / "model"
+    LightDXML(**SMALL).fit(TEXTS, NAMES).save(folder)
+    arrays = load_file(folder / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    save_file(arrays, folder / "arrays.safetensors")
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+def test_a_model_behind_a_link_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    trained = LightDXML(**SMALL).fit(TEXTS, NAMES)
+    trained.save(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    trained.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
