@@ -176,12 +176,10 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
         raise ValueError("X holds negative values: features are weights of words, from 0")
     X.sum_duplicates()
     X.indices = X.indices.astype(np.int32, copy=False)
-    lengths = (
-        np.sqrt(np.add.reduceat(np.append(X.data.astype(np.float64) ** 2, 0), X.indptr[:-1]))
-        if X.nnz
-        else np.zeros(X.shape[0])
-    )
     counts = np.diff(X.indptr)
-    lengths = np.where((counts > 0) & (lengths > 0), lengths, 1)
+    rows = np.repeat(np.arange(X.shape[0]), counts)
+    # In float64: the square of a large float32 is infinite, that of a small one 0.
+    lengths = np.sqrt(np.bincount(rows, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[0]))
+    lengths[lengths == 0] = 1
     X.data = (X.data / np.repeat(lengths, counts)).astype(np.float32)
     return X
