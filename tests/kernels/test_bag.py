@@ -68,10 +68,11 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean() -> None:
 def test_residual_keeps_spectral_norm_one() -> None:
     rng = np.random.default_rng(0)
     state = embedding.start(6, Config(D=4, residual=True), rng, None)
-    batch = embedding.forward(state, sparse(rng, 5, 6), 0.5, rng)
-    embedding.backward(state, batch, rng.normal(size=(5, 4)).astype(np.float32), np.float32(0.1))
-    assert state.encoder.residual is not None
-    assert np.linalg.norm(state.encoder.residual.R, 2) == pytest.approx(1.0, abs=1e-5)
+    for _ in range(20):
+        batch = embedding.forward(state, sparse(rng, 5, 6), 0.5, rng)
+        embedding.backward(state, batch, rng.normal(size=(5, 4)).astype(np.float32), np.float32(0.1))
+        assert state.encoder.residual is not None
+        assert np.linalg.norm(state.encoder.residual.R, 2) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_centroids_are_means_and_zero_without_documents() -> None:

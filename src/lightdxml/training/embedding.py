@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,8 @@ from scipy.sparse import csr_matrix
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import adam, bag, ova, parallel
+
+_POWER_STEPS, _POWER_TOLERANCE, _SMALLEST = 100, 1e-6, 1e-12
 
 
 @dataclass
@@ -22,6 +25,7 @@ class EmbeddingState:
     square: NDArray[np.float32]
     residual_mean: NDArray[np.float32]
     residual_square: NDArray[np.float32]
+    singular: NDArray[np.float32]
     counts: NDArray[np.int32]
     found: NDArray[np.int32]
     found_pointers: NDArray[np.int64]
@@ -55,6 +59,7 @@ def start(
         square=np.zeros(n_features, dtype=np.float32),
         residual_mean=np.zeros((size + 1, size), dtype=np.float32),
         residual_square=np.zeros(size + 1, dtype=np.float32),
+        singular=np.full(size, 1 / np.sqrt(max(1, size)), dtype=np.float32),
         counts=np.zeros(n_features, dtype=np.int32),
         found=np.empty(n_features, dtype=np.int32),
         found_pointers=np.empty(n_features + 1, dtype=np.int64),
@@ -133,5 +138,17 @@ def _residual_backward(
     for row in range(len(layer)):
         adam.adam_row(layer, state.residual_mean, state.residual_square, row, moved[row], rate)
     residual.bias = layer[-1].copy()
-    residual.R = layer[:-1] / np.float32(np.linalg.norm(layer[:-1], 2))
+    residual.R = layer[:-1] / np.float32(_largest_singular_value(layer[:-1], state.singular))
     return below
+
+
+def _largest_singular_value(R: NDArray[np.float32], vector: NDArray[np.float32]) -> float:
+    """Return the largest singular value by power iteration; the vector, which is moved, is near already as a rule."""
+    value = 0.0
+    for _ in range(_POWER_STEPS):
+        image = R.T @ (R @ vector)
+        before, value = value, max(math.sqrt(float(np.linalg.norm(image))), _SMALLEST)
+        vector[:] = image / value**2
+        if abs(value - before) <= _POWER_TOLERANCE * value:
+            break
+    return value
