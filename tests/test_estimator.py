@@ -65,6 +65,17 @@ def test_texts_may_come_in_any_sequence(X: Any) -> None:
     assert trained.predict([]) == []
 
 
+@pytest.mark.parametrize("settings", [{}, {"frequent_labels": 3}, {"relu": True, "residual": True}], ids=str)
+def test_one_document_alone_gets_the_same_scores_as_in_a_batch(settings: dict[str, Any]) -> None:
+    X, Y = topics()
+    trained = LightDXML(**(SMALL | settings)).fit(X, Y)
+    labels, scores = trained.rank(X, k=5)
+    for i in range(0, 300, 7):
+        alone = trained.rank(X[i], k=5)
+        np.testing.assert_array_equal(alone[0][0], labels[i])
+        np.testing.assert_array_equal(alone[1][0], scores[i])
+
+
 def test_numpy_numbers_are_numbers() -> None:
     X, Y = topics(60)
     trained = LightDXML(**(SMALL | {"D": np.int64(16)})).fit(X, Y)

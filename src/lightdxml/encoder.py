@@ -62,11 +62,10 @@ def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = bounds
         bag.forward(start, stop, rows, pointers, X.indices, X.data, encoder.vectors, out)
-        block = out[start:stop]
         if encoder.relu:
-            np.maximum(block, 0, out=block)
+            np.maximum(out[start:stop], 0, out=out[start:stop])
         if encoder.residual is not None:
-            block += np.maximum(block @ encoder.residual.R.T + encoder.residual.bias, 0)
+            bag.add_residual(start, stop, encoder.residual.R, encoder.residual.bias, out)
 
     parallel.run(fill, parallel.fixed_chunks(X.shape[0], _ROWS))
     return out

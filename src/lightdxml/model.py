@@ -89,32 +89,31 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
     embeddings = encode(model.encoder, X)
     directions = unit_rows(embeddings)
-    labels, cosines = shortlists.search(model.shortlist, directions, model.config.k)
+    labels, _ = shortlists.search(model.shortlist, directions, model.config.k)
     if len(model.everywhere):
-        labels, cosines = _with_everywhere(model, directions, labels, cosines)
+        labels = _with_everywhere(model, labels)
+    # The index's own cosines differ in the last bits with the size of a batch; these do not.
+    places = np.searchsorted(model.shortlist.labels, np.maximum(labels, model.shortlist.labels[0]))
+    cosines = np.empty(labels.shape, dtype=np.float32)
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
+        ova.cosines(first, last, directions, model.shortlist.vectors, places, cosines)
         ova.scores(first, last, embeddings, model.classifier, labels, logits)
 
     parallel.over(fill, len(labels))
     return Candidates(labels, cosines, logits)
 
 
-def _with_everywhere(
-    model: Model, directions: NDArray[np.float32], labels: NDArray[np.int32], cosines: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    places = np.searchsorted(model.shortlist.labels, model.everywhere)
+def _with_everywhere(model: Model, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Add the labels that are candidates everywhere, -1 where the shortlist has them already."""
     more = np.tile(model.everywhere, (len(labels), 1))
-    is_everywhere = np.zeros(model.n_labels + 1, dtype=np.bool_)
-    is_everywhere[model.everywhere] = True
-    position = np.zeros(model.n_labels + 1, dtype=np.int64)
-    position[model.everywhere] = np.arange(len(model.everywhere))
-    twice = is_everywhere[labels]
-    rows = np.nonzero(twice)[0]
-    more[rows, position[labels[twice]]] = -1
-    near = directions @ model.shortlist.vectors[places].T
-    return np.concatenate([labels, more], axis=1), np.concatenate([cosines, near], axis=1)
+    place = np.full(model.n_labels + 1, -1, dtype=np.int64)
+    place[model.everywhere] = np.arange(len(model.everywhere))
+    found = place[labels]  # the last entry, -1, is what a label of -1 gets
+    rows, columns = np.nonzero(found >= 0)
+    more[rows, found[rows, columns]] = -1
+    return np.concatenate([labels, more], axis=1)
 
 
 def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:

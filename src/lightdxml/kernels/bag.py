@@ -33,6 +33,25 @@ def forward(
 
 
 @fast_kernel
+def add_residual(
+    start: int, stop: int, R: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
+) -> None:
+    """Add ReLU(R z + b) to each row z of out[start:stop]; row by row, so that a row's bits depend on it alone."""
+    D = out.shape[1]
+    layer = np.empty(D, np.float32)
+    for b in range(start, stop):
+        z = out[b]
+        for i in range(D):
+            weights = R[i]
+            value = np.float32(0.0)
+            for d in range(D):
+                value += weights[d] * z[d]
+            layer[i] = max(value + bias[i], np.float32(0.0))
+        for d in range(D):
+            z[d] += layer[d]
+
+
+@fast_kernel
 def backward(
     start: int,
     stop: int,

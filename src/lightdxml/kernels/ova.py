@@ -292,6 +292,27 @@ def _label_gradients(
 
 
 @fast_kernel
+def cosines(
+    start: int,
+    stop: int,
+    directions: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    places: NDArray[np.int64],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1."""
+    D = directions.shape[1]
+    for b in range(start, stop):
+        x = directions[b]
+        for i in range(places.shape[1]):
+            vector = vectors[places[b, i]]
+            product = np.float32(0.0)
+            for d in range(D):
+                product += vector[d] * x[d]
+            out[b, i] = product
+
+
+@fast_kernel
 def scores(
     start: int,
     stop: int,
