@@ -89,7 +89,7 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
     embeddings = encode(model.encoder, X)
     directions = unit_rows(embeddings)
-    labels, _ = shortlists.search(model.shortlist, directions, model.config.k)
+    labels = shortlists.search(model.shortlist, directions, model.config.k)
     if len(model.everywhere):
         labels = _with_everywhere(model, labels)
     # The index's own cosines differ in the last bits with the size of a batch; these do not.

@@ -51,7 +51,7 @@ def build(labels: NDArray[np.int32], vectors: NDArray[np.float32], kind: Index =
     --------
     >>> vectors = np.eye(3, dtype=np.float32)
     >>> found = build(np.array([4, 6, 8], dtype=np.int32), vectors)
-    >>> found.kind, search(found, vectors[1:2], k=1)[0].tolist()
+    >>> found.kind, search(found, vectors[1:2], k=1).tolist()
     ('exact', [[6]])
     """
     chosen: Literal["exact", "hnsw"] = "exact" if kind == "exact" or len(labels) <= EXACT_LIMIT else "hnsw"
@@ -77,24 +77,20 @@ def _on_one_thread(call: Callable[[], Any]) -> Any:
         faiss.omp_set_num_threads(before)
 
 
-def search(
-    shortlist: Shortlist, documents: NDArray[np.float32], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the labels nearest to each document (rows of length 1) and their cosines; label -1 for none."""
+def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDArray[np.int32]:
+    """Return the labels nearest to each document (rows of length 1), nearest first; -1 for none."""
     k = min(k, len(shortlist.labels))
     found = np.empty((len(documents), k), dtype=np.int32)
-    cosines = np.empty((len(documents), k), dtype=np.float32)
     parameters = faiss.SearchParametersHNSW(efSearch=max(k, 16)) if shortlist.kind == "hnsw" else None
 
     def look(bounds: tuple[int, int]) -> None:
         # The setting is each thread's own. Chunks of one size on one thread each: the same bits at any thread count.
         start, stop = bounds
-        near, places = _on_one_thread(lambda: shortlist.index.search(documents[start:stop], k, params=parameters))
+        _, places = _on_one_thread(lambda: shortlist.index.search(documents[start:stop], k, params=parameters))
         found[start:stop] = np.where(places >= 0, shortlist.labels[places], -1)
-        cosines[start:stop] = near
 
     parallel.run(look, parallel.fixed_chunks(len(documents), _QUERIES))
-    return found, cosines
+    return found
 
 
 def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> float:
@@ -103,6 +99,6 @@ def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int
         return 1.0
     sample = documents[:: max(1, len(documents) // 500)]
     exact = build(shortlist.labels, shortlist.vectors, "exact")
-    truth, found = search(exact, sample, k)[0], search(shortlist, sample, k)[0]
+    truth, found = search(exact, sample, k), search(shortlist, sample, k)
     hits = [len(np.intersect1d(a, b)) for a, b in zip(truth, found, strict=True)]
     return float(np.sum(hits) / truth.size)

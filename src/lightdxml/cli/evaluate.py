@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, console, print_json, print_table
-from lightdxml.cli.train import _features
+from lightdxml.cli.train import features_of
 
 _CUTS = (1, 3, 5)
 _SAMPLES = 3
@@ -25,7 +25,7 @@ def run(
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
 ) -> None:
-    """Measure a model on the test part of a data set (of a single file, on all of it).
+    """Measure a model on the test part of a data set; of a single file, on all of it, without PSP and PSnDCG.
 
     Example: `lightdxml evaluate my-model see-also`
     """
@@ -39,10 +39,13 @@ def run(
     split = loaded.test if loaded.test is not None else loaded.train
     Y = _to_model(split.Y, loaded.label_names, estimator.model_)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(_features(split), max(_CUTS))
+    ranked, scores = estimator.rank(features_of(split), max(_CUTS))
     seconds = time.perf_counter() - start
-    A, B = _propensity_constants(loaded.name)
-    q = inverse_propensity(_to_model(loaded.train.Y, loaded.label_names, estimator.model_), A, B)
+    q = None
+    if loaded.test is not None:
+        # Propensities come from the labels' frequencies in training, which a file of test documents alone cannot tell.
+        A, B = _propensity_constants(loaded.name)
+        q = inverse_propensity(_to_model(loaded.train.Y, loaded.label_names, estimator.model_), A, B)
     figures = evaluate(Y, ranked, _CUTS, q, split.ignore)
     if json:
         print_json({"documents": len(split), "milliseconds_per_document": 1000 * seconds / len(split), **figures})
@@ -50,6 +53,7 @@ def run(
     rows = [
         [name, *(f"{figures[f'{name}@{k}']:.2f}" for k in _CUTS), ""]
         for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1")
+        if f"{name}@1" in figures
     ]
     title = f"{len(split):,} documents of {escape(loaded.name)}, {1000 * seconds / len(split):.2f} ms each"
     print_table(title, ("%", *(f"@{k}" for k in _CUTS), ""), rows)

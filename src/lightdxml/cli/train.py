@@ -40,8 +40,8 @@ def run(
     storage.check_target(model)
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
-    dev = None if loaded.dev is None else (_features(loaded.dev), loaded.dev.Y)
-    estimator.fit(_features(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names)
+    dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
+    estimator.fit(features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names)
     seconds = time.perf_counter() - start
     estimator.save(model)
     trained = estimator.model_
@@ -68,5 +68,6 @@ def _settings(given: list[str]) -> dict[str, Any]:
     return {name: getattr(config, name) for name in settings}
 
 
-def _features(split: Any) -> Any:
+def features_of(split: Any) -> Any:
+    """Return what a model learns from: texts, or features where there are some."""
     return split.texts if split.X is None else split.X

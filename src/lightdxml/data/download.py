@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lightdxml.data.errors import DataError
 from lightdxml.data.fetch import Progress, fetch
+from lightdxml.data.folder import innermost
 from lightdxml.data.registry import Entry, cache_folder, find
 from lightdxml.data.unpack import archive_suffix, unpack
 
@@ -79,7 +80,7 @@ def get(
     fresh = home.with_name(home.name + ".fresh")
     shutil.rmtree(fresh, ignore_errors=True)
     try:
-        content = _innermost(unpack(archive, fresh))
+        content = innermost(unpack(archive, fresh))
         if verify is not None:
             _compare(entry, raw, content, verify(content))
     except ValueError as error:
@@ -89,15 +90,6 @@ def get(
     if fetched:  # an archive that somebody put there stays theirs
         archive.unlink()
     return home
-
-
-def _innermost(folder: Path) -> Path:
-    """Return the folder that holds the files, past folders that hold one folder and nothing else."""
-    while True:
-        inside = [path for path in folder.iterdir() if path.name not in ("__MACOSX", ".DS_Store")]
-        if len(inside) != 1 or not inside[0].is_dir():
-            return folder
-        folder = inside[0]
 
 
 def _compare(entry: Entry, raw: bool, folder: Path, found: tuple[int, int, int, int]) -> None:

@@ -131,7 +131,7 @@ class _Run:
         start = time.perf_counter()
         directions = unit_rows(embeddings)
         with self.progress.phase(f"cycle {self.cycle}: shortlists ({index.kind})", len(directions)) as bar:
-            self.shortlists, _ = shortlists.search(index, directions, self.config.k)
+            self.shortlists = shortlists.search(index, directions, self.config.k)
             recall = shortlists.recall_of_exact(index, directions, self.config.k)
             bar.advance(len(directions), recall=recall)
         self._note("shortlist", start, recall_of_exact=recall)
