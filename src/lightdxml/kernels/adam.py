@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.kernels.half import from_bfloat16, to_bfloat16
 from lightdxml.kernels.jit import fast_kernel
 
 KEEP_MEAN = np.float32(0.9)
@@ -22,7 +23,7 @@ _ONE = np.float32(1.0)
 @fast_kernel
 def adam_row(
     rows: NDArray[np.float32],
-    means: NDArray[np.float32],
+    means: NDArray[np.uint16],
     squares: NDArray[np.float32],
     i: int,
     gradient: NDArray[np.float32],
@@ -33,7 +34,7 @@ def adam_row(
     Parameters
     ----------
     rows, means
-        The rows, and the running means of their gradients.
+        The rows, and the running means of their gradients as bfloat16.
     squares
         The running mean of each row's mean squared gradient.
     """
@@ -41,13 +42,25 @@ def adam_row(
     total = np.float32(0.0)
     for d in range(row.size):
         total += gradient[d] * gradient[d]
-    size = squares[i] * KEEP_SQUARE + (_ONE - KEEP_SQUARE) * total / np.float32(row.size)
-    squares[i] = size
-    factor = rate / (np.sqrt(size) + _TINY)
+    factor = row_factor(squares, i, total / np.float32(row.size), rate)
     for d in range(row.size):
-        m = mean[d] * KEEP_MEAN + (_ONE - KEEP_MEAN) * gradient[d]
-        mean[d] = m
+        m = next_mean(mean[d], gradient[d])
+        mean[d] = to_bfloat16(m)
         row[d] -= factor * m
+
+
+@fast_kernel
+def row_factor(squares: NDArray[np.float32], i: int, square: np.float32, rate: np.float32) -> np.float32:
+    """Take the mean squared gradient of row i into its running mean, and return by what the mean gradient moves it."""
+    squares[i] = squares[i] * KEEP_SQUARE + (_ONE - KEEP_SQUARE) * square
+    factor: np.float32 = rate / (np.sqrt(squares[i]) + _TINY)
+    return factor
+
+
+@fast_kernel
+def next_mean(mean: np.uint16, gradient: np.float32) -> np.float32:
+    """Return the running mean, kept as bfloat16, with one gradient more."""
+    return from_bfloat16(mean) * KEEP_MEAN + (_ONE - KEEP_MEAN) * gradient
 
 
 def corrected_rate(rate: float, step: int) -> np.float32:
@@ -62,14 +75,14 @@ def corrected_rate(rate: float, step: int) -> np.float32:
     return corrected
 
 
-def zeros_like(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return zeros of the same shape, in memory that is there already.
+def first_means(rows: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Return the means of rows that have seen no gradient: zeros (bfloat16), in memory that is there already.
 
     NumPy's own zeros are handed out a page at a time on first use, which would be in the middle of training.
 
-    >>> zeros_like(np.ones((1, 2), dtype=np.float32)).tolist()
-    [[0.0, 0.0]]
+    >>> first_means(np.ones((1, 2), dtype=np.float32)).tolist()
+    [[0, 0]]
     """
-    zeros = np.empty_like(rows)
+    zeros = np.empty(rows.shape, dtype=np.uint16)
     zeros.fill(0)
     return zeros

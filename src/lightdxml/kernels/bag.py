@@ -62,7 +62,7 @@ def backward(
     weights: NDArray[np.float32],
     dX: NDArray[np.float32],
     vectors: NDArray[np.float32],
-    mean: NDArray[np.float32],
+    mean: NDArray[np.uint16],
     square: NDArray[np.float32],
     rate: np.float32,
 ) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.adam import adam_row
+from lightdxml.kernels.adam import adam_row, next_mean, row_factor
+from lightdxml.kernels.half import to_bfloat16
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 
@@ -153,7 +154,7 @@ def step(
     weights: NDArray[np.float32],
     X: NDArray[np.float32],
     W: NDArray[np.float32],
-    mean: NDArray[np.float32],
+    mean: NDArray[np.uint16],
     square: NDArray[np.float32],
     scale: np.float32,
     rate: np.float32,
@@ -195,8 +196,11 @@ def step(
         n = found_pointers[c + 1] - first
         _label_scores(w, X, rows, first, n, values)
         loss += _errors(values, n, targets, weights, places, first, scale)
-        _label_gradients(w, X, rows, first, n, values, gradient, dX)
-        adam_row(W, mean, square, label, gradient, rate)
+        if n == 1:
+            _single(W, mean, square, label, X[rows[first]], dX[rows[first]], values[0], rate)
+        else:
+            _label_gradients(w, X, rows, first, n, values, gradient, dX)
+            adam_row(W, mean, square, label, gradient, rate)
     return loss
 
 
@@ -289,6 +293,34 @@ def _label_gradients(
             dx[d] += error * w[d]
         bias += error
     gradient[D] = bias
+
+
+@fast_kernel
+def _single(
+    W: NDArray[np.float32],
+    mean: NDArray[np.uint16],
+    square: NDArray[np.float32],
+    label: int,
+    x: NDArray[np.float32],
+    dx: NDArray[np.float32],
+    error: np.float32,
+    rate: np.float32,
+) -> None:
+    """Do what `_label_gradients` and `adam_row` do for a label with one document, which most are, in one go."""
+    D = x.size
+    w, m = W[label], mean[label]
+    length = np.float32(1.0)
+    for d in range(D):
+        length += x[d] * x[d]
+    factor = row_factor(square, label, error * error * length / np.float32(D + 1), rate)
+    for d in range(D):
+        dx[d] += error * w[d]
+        moved = next_mean(m[d], error * x[d])
+        m[d] = to_bfloat16(moved)
+        w[d] -= factor * moved
+    moved = next_mean(m[D], error)
+    m[D] = to_bfloat16(moved)
+    w[D] -= factor * moved
 
 
 @fast_kernel

@@ -23,7 +23,7 @@ class Classifier:
     """w_j of every label with its bias in the last column, and Adam's means."""
 
     W: NDArray[np.float32]
-    mean: NDArray[np.float32]
+    mean: NDArray[np.uint16]
     square: NDArray[np.float32]
     steps: int = 0
 
@@ -51,7 +51,7 @@ def start(n_labels: int, config: Config, rng: np.random.Generator) -> Classifier
     W = np.empty((n_labels, config.D + 1), dtype=np.float32)
     W[:, :-1] = (2 * rng.random((n_labels, config.D), dtype=np.float32) - 1) / np.float32(np.sqrt(config.D))
     W[:, -1] = _START_BIAS
-    return Classifier(W, adam.zeros_like(W), np.zeros(n_labels, dtype=np.float32))
+    return Classifier(W, adam.first_means(W), np.zeros(n_labels, dtype=np.float32))
 
 
 def scratch(Y: csr_matrix, k: int, n_everywhere: int, config: Config) -> Scratch:

@@ -21,9 +21,9 @@ class EmbeddingState:
     """The encoder with Adam's means, and scratch for turning a batch's documents into its words' documents."""
 
     encoder: Encoder
-    mean: NDArray[np.float32]
+    mean: NDArray[np.uint16]
     square: NDArray[np.float32]
-    residual_mean: NDArray[np.float32]
+    residual_mean: NDArray[np.uint16]
     residual_square: NDArray[np.float32]
     singular: NDArray[np.float32]
     counts: NDArray[np.int32]
@@ -55,9 +55,9 @@ def start(
     vectors = np.array(vectors, dtype=np.float32)
     return EmbeddingState(
         encoder=Encoder(vectors, config.relu, residual),
-        mean=adam.zeros_like(vectors),
+        mean=adam.first_means(vectors),
         square=np.zeros(n_features, dtype=np.float32),
-        residual_mean=np.zeros((size + 1, size), dtype=np.float32),
+        residual_mean=np.zeros((size + 1, size), dtype=np.uint16),
         residual_square=np.zeros(size + 1, dtype=np.float32),
         singular=np.full(size, 1 / np.sqrt(max(1, size)), dtype=np.float32),
         counts=np.zeros(n_features, dtype=np.int32),

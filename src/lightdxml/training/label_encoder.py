@@ -21,7 +21,7 @@ class LabelEncoder:
     """The two layers with their biases in the last column, Adam's means, and the steps taken."""
 
     layers: list[NDArray[np.float32]]
-    means: list[NDArray[np.float32]]
+    means: list[NDArray[np.uint16]]
     squares: list[NDArray[np.float32]]
     steps: int = 0
 
@@ -34,7 +34,7 @@ def start(D: int) -> LabelEncoder:
     [[1.0, 2.0]]
     """
     layers = [np.eye(D, D + 1, dtype=np.float32) for _ in range(2)]
-    return LabelEncoder(layers, [np.zeros_like(w) for w in layers], [np.zeros(D, dtype=np.float32) for _ in layers])
+    return LabelEncoder(layers, [adam.first_means(w) for w in layers], [np.zeros(D, dtype=np.float32) for _ in layers])
 
 
 def centroids(label_documents: csr_matrix, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
