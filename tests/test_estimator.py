@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML
 from tests.training.test_cycle import SMALL, topics
 
 TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
@@ -44,7 +43,7 @@ def test_sets_of_labels_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "from lightdxml import LightDXML; import sys\n"
         "rows = [{'n3', 'n1', 'n2'}, {'n2', 'n4'}, {'n5'}] * 8\n"
-        "m = LightDXML(D=8, e_model=2).fit(['a b', 'b c', 'c a'] * 8, rows)\n"
+        "m = LightDXML(D=8, e_model=2).fit(['aa bb', 'bb cc', 'cc aa'] * 8, rows)\n"
         "sys.stdout.write(str(m.model_.label_names) + m.model_.classifier.tobytes().hex())"
     )
     outs = {
@@ -85,7 +84,7 @@ def test_numpy_numbers_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
     [
-        ("one text", [["a"]], "X is a single string"),
+        ("one text", [["a"]], "X is a single text"),
         (["one", "two"], ["a", "b"], "the labels of document 0 are 'a'"),
         (["one", "two"], [[0], [-1]], "document 1 has label -1"),
         (["one", "two"], [["a"], ["b"]], "no word stands in two documents"),
@@ -118,27 +117,6 @@ def test_very_large_and_very_small_weights_count_by_their_ratio() -> None:
     expected = trained.rank(X)
     for factor in (1e25, 1e-25):
         np.testing.assert_array_equal(trained.rank(X.astype(np.float64) * factor)[0], expected[0])
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("everywhere", lambda a: np.array([5], dtype=np.int32), "not in its index"),
-        ("labels", lambda a: a[:0], "shape"),
-        ("labels", lambda a: a[::-1].copy(), "ascending"),
-        ("classifier", lambda a: a * np.nan, "NaN"),
-        ("classifier", lambda a: a.astype(np.float64), "float64"),
-        ("word_vectors", lambda a: a[:, 1:].copy(), "shape"),
-    ],
-)
-def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, name: str, change: Any, message: str) -> None:
-    folder = tmp_path / "model"
-    LightDXML(**SMALL).fit(TEXTS, NAMES).save(folder)
-    arrays = load_file(folder / "arrays.safetensors")
-    arrays[name] = change(arrays[name])
-    save_file(arrays, folder / "arrays.safetensors")
-    with pytest.raises(ValueError, match=message):
-        load(folder)
 
 
 def test_a_model_behind_a_link_is_replaced_and_the_link_stays(tmp_path: Path) -> None:

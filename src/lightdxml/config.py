@@ -10,6 +10,7 @@ import numpy as np
 
 Index = Literal["auto", "exact", "hnsw"]
 Schedule = Literal["cosine", "steps"]
+Precision = Literal["float16", "float32"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Config:
         Adam's, for the label encoder.
     index
         How shortlists are searched: `exact`, `hnsw`, or `auto` for what is faster at this size.
+    precision
+        How the finished model keeps its numbers; float16 halves it, at a loss that training measures.
     validation
         The share of training documents set aside to choose β and the epoch, where there is no dev part.
     seed
@@ -80,6 +83,7 @@ class Config:
     frequent_labels: int = 0
     label_learning_rate: float = 0.001
     index: Index = "auto"
+    precision: Precision = "float16"
     validation: float = 0.05
     seed: int = 0
 
@@ -96,7 +100,7 @@ class Config:
         _check_range("validation", self.validation, 0, 0.5)
         if self.beta is not None:
             _check_range("beta", self.beta, 0, 1)
-        for name, kind in (("index", Index), ("schedule", Schedule)):
+        for name, kind in (("index", Index), ("schedule", Schedule), ("precision", Precision)):
             if getattr(self, name) not in get_args(kind):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
         for name in ("relu", "residual"):
@@ -153,7 +157,11 @@ PRESETS: dict[str, Config] = {
 
 # With few documents an epoch has few steps: smaller batches, at a lower rate, and more epochs make up for it.
 SMALL_LIMIT = 20_000
-_SMALL = replace(PRESETS["default"], batch_size=64, learning_rate=0.005, e_model=16)
+
+
+def _small(documents: int) -> Config:
+    batch_size = min(max(documents // 50, 8), 64)
+    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=16)
 
 
 def configure(preset: str = "default", documents: int | None = None, /, **settings: Any) -> Config:
@@ -170,8 +178,8 @@ def configure(preset: str = "default", documents: int | None = None, /, **settin
 
     Examples
     --------
-    >>> configure("default", 1_000).batch_size, configure("default", 1_000_000).batch_size
-    (64, 512)
+    >>> [configure("default", documents).batch_size for documents in (100, 10_000, 1_000_000)]
+    [8, 64, 512]
     >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
     (500, 7)
     >>> configure("mine")
@@ -185,16 +193,21 @@ paper/WikiSeeAlsoTitles-350K, paper/AmazonTitles-670K
     for name in settings:
         if name not in names:
             raise ValueError(f"there is no setting {name!r}: known are {', '.join(names)}")
-    small = preset == "default" and documents is not None and documents < SMALL_LIMIT
-    return replace(
-        _SMALL if small else PRESETS[preset], **{name: _parsed(name, value) for name, value in settings.items()}
-    )
+    chosen = PRESETS[preset]
+    if preset == "default" and documents is not None and documents < SMALL_LIMIT:
+        chosen = _small(documents)
+    return replace(chosen, **{name: parsed_setting(name, value) for name, value in settings.items()})
 
 
-def _parsed(name: str, value: Any) -> Any:
+def parsed_setting(name: str, value: Any) -> Any:
+    """Return a setting's value; a string, as from a command line, as what it stands for.
+
+    >>> parsed_setting("k", "500"), parsed_setting("relu", "true"), parsed_setting("index", "hnsw")
+    (500, True, 'hnsw')
+    """
     if isinstance(value, np.generic):
         return value.item()
-    if not isinstance(value, str) or name in ("index", "schedule"):
+    if not isinstance(value, str) or name in ("index", "schedule", "precision"):
         return value
     words = {"true": True, "false": False, "none": None}
     if value.lower() in words:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.config import Precision
 from lightdxml.kernels import bag, parallel
+from lightdxml.kernels.half import readable
 
 _ROWS = 1024
 
@@ -28,14 +31,14 @@ class Encoder:
     Attributes
     ----------
     vectors
-        One vector a feature.
+        One vector a feature, float32 or float16.
     relu
         Whether negative coordinates of the sum are set to 0.
     residual
         A further layer, or None.
     """
 
-    vectors: NDArray[np.float32]
+    vectors: NDArray[Any]
     relu: bool = False
     residual: Residual | None = None
 
@@ -58,10 +61,11 @@ def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
     out = np.empty((X.shape[0], encoder.vectors.shape[1]), dtype=np.float32)
     rows = np.arange(X.shape[0], dtype=np.int64)
     pointers = X.indptr.astype(np.int64)
+    vectors = readable(encoder.vectors)
 
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = bounds
-        bag.forward(start, stop, rows, pointers, X.indices, X.data, encoder.vectors, out)
+        bag.forward(start, stop, rows, pointers, X.indices, X.data, vectors, out)
         if encoder.relu:
             np.maximum(out[start:stop], 0, out=out[start:stop])
         if encoder.residual is not None:
@@ -80,3 +84,13 @@ def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     unit: NDArray[np.float32] = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return unit
+
+
+def rounded(array: NDArray[np.float32], precision: Precision) -> NDArray[Any]:
+    """Return an array in the precision in which a model keeps it; in float32 if float16 cannot hold its numbers.
+
+    >>> rounded(np.array([0.1], dtype=np.float32), "float16").dtype
+    dtype('float16')
+    """
+    fits = precision == "float16" and bool(np.abs(array).max(initial=0) < np.finfo(np.float16).max)
+    return array.astype(np.float16 if fits else np.float32, copy=False)

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from lightdxml import metrics, model, storage
-from lightdxml.config import Config, Index, Schedule, configure
+from lightdxml import explanation, metrics, model, storage
+from lightdxml.config import Config, Index, Precision, Schedule, configure
 from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
 from lightdxml.kernels import parallel
-from lightdxml.progress import Progress
+from lightdxml.progress import History, Progress, peak_memory
 from lightdxml.text import tfidf
+from lightdxml.text import vectors as word_vectors
+from lightdxml.text.tfidf import TextSettings
 from lightdxml.training.fit import check_labels, fit
 
 _MOST_LABELS = 2**31 - 1
@@ -37,8 +40,13 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     verbose
         Show progress; None for yes on a terminal and no elsewhere.
     D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
-residual, random_negatives, random_weight, frequent_labels, label_learning_rate, index, validation, seed
+residual, random_negatives, random_weight, frequent_labels, label_learning_rate, index, precision, validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
+    ngrams, min_df, max_features, title_weight, sublinear
+        How texts become features: see `lightdxml.text.tfidf.TextSettings`.
+    vectors
+        Word vectors to begin with: a file (`.vec`, `.txt`, fastText's `.bin`, `.npy`), `"train"` to train them on the
+        texts, or an array, features × D; None for random ones.
 
     Attributes
     ----------
@@ -51,8 +59,11 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
     --------
     >>> texts = ["a purring cat", "a barking dog", "a cat and a dog"] * 10
     >>> labels = [["cat"], ["dog"], ["cat", "dog"]] * 10
-    >>> LightDXML(D=16, e_model=20, seed=1).fit(texts, labels).predict(["the cat"], k=1)
-    [['cat']]
+    >>> trained = LightDXML(D=16, e_model=20, seed=1).fit(texts, labels)
+    >>> trained.predict(["the cat", "a dog barks"], k=1)
+    [['cat'], ['dog']]
+    >>> trained.predict("the cat", k=1)
+    ['cat']
     """
 
     def __init__(
@@ -79,8 +90,15 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         frequent_labels: int | None = None,
         label_learning_rate: float | None = None,
         index: Index | None = None,
+        precision: Precision | None = None,
         validation: float | None = None,
         seed: int | None = None,
+        ngrams: int = TextSettings.ngrams,
+        min_df: int = TextSettings.min_df,
+        max_features: int = TextSettings.max_features,
+        title_weight: float = TextSettings.title_weight,
+        sublinear: bool = TextSettings.sublinear,
+        vectors: str | Path | NDArray[np.float32] | None = None,
     ) -> None:
         self.preset = preset
         self.threads = threads
@@ -103,13 +121,24 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         self.frequent_labels = frequent_labels
         self.label_learning_rate = label_learning_rate
         self.index = index
+        self.precision = precision
         self.validation = validation
         self.seed = seed
+        self.ngrams = ngrams
+        self.min_df = min_df
+        self.max_features = max_features
+        self.title_weight = title_weight
+        self.sublinear = sublinear
+        self.vectors = vectors
 
     def config(self, documents: int | None = None) -> Config:
         """Return the settings for so many training documents: the preset's, with those that were given."""
         given = {field.name: getattr(self, field.name) for field in fields(Config)}
         return configure(self.preset, documents, **{name: value for name, value in given.items() if value is not None})
+
+    def text_settings(self) -> TextSettings:
+        """Return how texts become features."""
+        return TextSettings(**{field.name: getattr(self, field.name) for field in fields(TextSettings)})
 
     def fit(
         self,
@@ -118,7 +147,6 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         *,
         dev: tuple[Any, Any] | None = None,
         label_names: Sequence[str] | None = None,
-        vectors: NDArray[np.float32] | None = None,
     ) -> LightDXML:
         """Train.
 
@@ -127,49 +155,101 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         X
             Texts, or a matrix of features from 0, documents × features.
         Y
-            Label names or numbers, a list for each document; or a matrix, documents × labels.
+            Label names or numbers, a list or set for each document; or a matrix, documents × labels.
         dev
             X and Y of documents on which β and the epoch are chosen; without it a slice of these is set aside.
         label_names
             The names of a matrix's columns.
-        vectors
-            Word vectors to begin with, features × D; random ones without.
         """
         self.config()  # bad settings are said before any work is done
+        text_settings = self.text_settings()
         labels, names = _label_matrix(Y, label_names)
         config = self.config(labels.shape[0])
-        vectoriser = None
         texts = _texts(X)
-        if texts is not None:
-            vectoriser, X = tfidf.fit(texts)
-        if dev is not None:
-            X_dev = tfidf.transform(vectoriser, dev[0]) if vectoriser is not None else dev[0]
-            dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
+        _check_lengths(texts if texts is not None else X, labels)
+        progress, history = Progress(self.verbose), History()
         with parallel.use_threads(self.threads):
-            result = fit(X, labels, config, dev, Progress(self.verbose), vectors)
+            vectoriser = None
+            if texts is not None:
+                with history.phase("vectorise"), progress.phase("texts to features", len(texts)) as bar:
+                    vectoriser, X = tfidf.fit(texts, text_settings)
+                    bar.advance(len(texts), words=X.shape[1])
+            if dev is not None:
+                X_dev = tfidf.transform(vectoriser, _texts(dev[0]) or []) if vectoriser is not None else dev[0]
+                dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
+            with history.phase("word vectors"):
+                vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
+            result = fit(X, labels, config, dev, progress, vectors)
         result.model.label_names = names
         result.model.vectoriser = vectoriser
-        self.model_, self.history_ = result.model, result.history
+        self.model_, self.history_ = result.model, [*history.entries, *result.history, *peak_memory()]
+        self.n_features_in_ = self.model_.n_features
         return self
 
-    def predict(self, X: Any, k: int = 5) -> list[list[Any]]:
-        """Return the k best labels of each document, best first: names where labels have names, else numbers."""
-        numbers, _ = self.rank(X, k)
+    @overload
+    def predict(self, X: str, k: int = 5) -> list[Any]: ...
+    @overload
+    def predict(self, X: Any, k: int = 5) -> list[list[Any]]: ...
+    def predict(self, X: Any, k: int = 5) -> list[Any]:
+        """Return the k best labels, best first: names where labels have names, else numbers.
+
+        Parameters
+        ----------
+        X
+            Texts or a matrix for a list of labels each; a single text for its labels alone.
+        k
+            How many at most.
+        """
+        numbers, _ = self.rank([X] if isinstance(X, str) else X, k)
         names = self.model_.label_names
-        return [[names[j] if names is not None else j for j in row if j >= 0] for row in numbers.tolist()]
+        rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in numbers.tolist()]
+        return rows[0] if isinstance(X, str) else rows
 
     def rank(self, X: Any, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the numbers of the k best labels of each document, and their scores; -1 and 0 for none."""
         trained = self._trained()
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise ValueError(f"k is {k!r}: it must be a whole number from 1")
-        texts = _texts(X)
-        if texts is not None:
-            if trained.vectoriser is None:
-                raise ValueError("the model was trained on features, not on texts: give a matrix")
-            X = tfidf.transform(trained.vectoriser, texts)
+        _check_k(k)
         with parallel.use_threads(self.threads):
-            return model.predict(trained, X, int(k))
+            return model.predict(trained, self._features(X), int(k))
+
+    def scores(self, X: Any, k: int = 5) -> csr_matrix:
+        """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
+
+        Examples
+        --------
+        >>> trained = LightDXML(D=8, e_model=2).fit(["red rose", "red wine"] * 5, [[0], [1]] * 5)
+        >>> trained.scores(["a rose"], k=1).shape
+        (1, 2)
+        """
+        labels, values = self.rank([X] if isinstance(X, str) else X, k)
+        rows = np.repeat(np.arange(len(labels)), labels.shape[1])
+        found = labels.ravel() >= 0
+        entries = values.ravel()[found], (rows[found], labels.ravel()[found])
+        return csr_matrix(entries, shape=(len(labels), self.model_.n_labels), dtype=np.float32)
+
+    def explain(self, X: Any, k: int = 5) -> list[Any]:
+        """Return for each of the k best labels what every word adds to its score: see `lightdxml.explanation`.
+
+        Parameters
+        ----------
+        X
+            Texts or a matrix for a list of explanations each; a single text for its explanations alone.
+        """
+        trained = self._trained()
+        _check_k(k)
+        with parallel.use_threads(self.threads):
+            rows = explanation.explain(trained, self._features([X] if isinstance(X, str) else X), int(k))
+        return rows[0] if isinstance(X, str) else rows
+
+    def _features(self, X: Any) -> Any:
+        """Return X as a matrix."""
+        texts = _texts(X)
+        if texts is None:
+            return X
+        vectoriser = self._trained().vectoriser
+        if vectoriser is None:
+            raise ValueError("the model was trained on features, not on texts: give a matrix")
+        return tfidf.transform(vectoriser, texts)
 
     def _trained(self) -> model.Model:
         if not hasattr(self, "model_"):
@@ -188,27 +268,76 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
 
         storage.save(self._trained(), Path(folder), __version__, self.history_)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.positive_only = True
+        tags.target_tags.required = tags.target_tags.multi_output = tags.target_tags.two_d_labels = True
+        return tags
 
-def load(folder: str | Path) -> LightDXML:
-    """Read a model that `LightDXML.save` or `lightdxml train` wrote; no code in it is run."""
+
+def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
+    """Read a model that `LightDXML.save` or `lightdxml train` wrote; no code in it is run.
+
+    Parameters
+    ----------
+    folder
+        Where it lies. Large arrays are memory-mapped: several processes share one copy.
+    verify
+        Whether to compare every byte with the model's checksums first; False is faster for large models.
+    """
     estimator = LightDXML()
-    estimator.model_ = storage.load(Path(folder))
+    estimator.model_ = storage.load(Path(folder), verify=verify)
     estimator.history_ = storage.read_history(Path(folder))
-    settings = {field.name: getattr(estimator.model_.config, field.name) for field in fields(Config)}
-    estimator.set_params(**settings)
+    estimator.n_features_in_ = estimator.model_.n_features
+    estimator.set_params(**vars(estimator.model_.config))
+    if estimator.model_.vectoriser is not None:
+        estimator.set_params(**vars(estimator.model_.vectoriser.settings))
     return estimator
+
+
+def _check_k(k: Any) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k is {k!r}: it must be a whole number from 1")
+
+
+def _check_lengths(documents: Any, labels: csr_matrix) -> None:
+    """Raise where X and Y differ in length, before any time is spent."""
+    n = documents.shape[0] if hasattr(documents, "shape") else len(documents)
+    if n != labels.shape[0]:
+        raise ValueError(f"X and Y have {n} and {labels.shape[0]} rows: there must be one of each a document")
+
+
+def _starting_vectors(
+    vectors: str | Path | NDArray[np.float32] | None,
+    texts: Sequence[str] | None,
+    vectoriser: tfidf.Vectoriser | None,
+    config: Config,
+) -> NDArray[np.float32] | None:
+    """Return the word vectors that training begins with, None for random ones."""
+    if vectors is None or isinstance(vectors, np.ndarray):
+        return vectors
+    if texts is None or vectoriser is None:
+        raise ValueError("vectors are of words, and X is a matrix: give texts, or an array of features × D as vectors")
+    if vectors == "train":
+        found = word_vectors.train(texts, vectoriser.vocabulary, config.D, config.seed)
+    else:
+        found = word_vectors.read(vectors, vectoriser.vocabulary)
+    return word_vectors.starting_vectors(found, config.D, np.random.default_rng(config.seed))
 
 
 def _texts(X: Any) -> list[str] | None:
     """Return X as texts, None if it is a matrix."""
     if isinstance(X, str):
-        raise ValueError("X is a single string: give a list of texts")
+        raise ValueError("X is a single text: give a list of texts")
     if scipy.sparse.issparse(X) or getattr(X, "ndim", 1) == 2:
         return None
     if isinstance(X, Texts):
         return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
     documents = list(X)
-    return documents if all(isinstance(document, str) for document in documents) else None
+    strange = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
+    if strange is not None and any(isinstance(document, str) for document in documents):
+        raise ValueError(f"document {strange} is {documents[strange]!r:.50} among texts: give a text for each document")
+    return documents if strange is None else None
 
 
 def _label_rows(Y: Any) -> list[list[Any]] | None:

@@ -42,9 +42,19 @@ def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> 
     [1.071, 1.099]
     """
     Y = _labels(Y_train, "Y_train")
-    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    return inverse_propensity_of(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0], A, B)
+
+
+def inverse_propensity_of(
+    counts: NDArray[np.integer[Any]], n_documents: int, A: float = 0.55, B: float = 1.5
+) -> NDArray[np.float64]:
+    """Return 1/p for each label from its number of training documents and the number of all.
+
+    >>> inverse_propensity_of(np.array([3, 1]), 3).round(3).tolist()
+    [1.071, 1.099]
+    """
     # With fewer than three documents the constant would be negative and a propensity above one.
-    C = max(np.log(max(Y.shape[0], 1)) - 1.0, 0.0) * (B + 1.0) ** A
+    C = max(np.log(max(n_documents, 1)) - 1.0, 0.0) * (B + 1.0) ** A
     return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
 
 

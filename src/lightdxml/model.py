@@ -13,6 +13,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, unit_rows
 from lightdxml.kernels import ova, parallel, ranking
+from lightdxml.kernels.half import readable
 from lightdxml.shortlist import Shortlist
 from lightdxml.text.tfidf import Vectoriser
 
@@ -47,7 +48,7 @@ class Model:
     encoder
         From features to embeddings.
     classifier
-        w_j of every label, the bias in the last column.
+        w_j of every label, the bias in the last column; float32 or float16.
     shortlist
         The index of label embeddings.
     everywhere
@@ -60,16 +61,20 @@ class Model:
         Their names, or None.
     vectoriser
         From texts to features, or None for a model of features.
+    label_frequency, n_documents
+        How many training documents each label had, and how many there were: what propensities are made of.
     metrics
         What was measured on validation data when it was trained.
     """
 
     encoder: Encoder
-    classifier: NDArray[np.float32]
+    classifier: NDArray[Any]
     shortlist: Shortlist
     everywhere: NDArray[np.int32]
     beta: float
     config: Config
+    label_frequency: NDArray[np.int32]
+    n_documents: int
     label_names: list[str] | None = None
     vectoriser: Vectoriser | None = None
     metrics: dict[str, float] = field(default_factory=dict)
@@ -98,8 +103,8 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
-        ova.cosines(first, last, directions, model.shortlist.vectors, places, cosines)
-        ova.scores(first, last, embeddings, model.classifier, labels, logits)
+        ova.cosines(first, last, directions, readable(model.shortlist.vectors), places, cosines)
+        ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
 
     parallel.over(fill, len(labels))
     return Candidates(labels, cosines, logits)
@@ -161,6 +166,9 @@ def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32],
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         candidates = find_candidates(model, X[start:stop])
         labels[start:stop], scores[start:stop] = top(candidates.labels, blend(candidates, model.beta), k)
+    # Nothing is known of a document without a known word, and a guess would look like an answer.
+    unknown = np.diff(X.indptr) == 0
+    labels[unknown], scores[unknown] = -1, 0
     return labels, scores
 
 

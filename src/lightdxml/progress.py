@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -83,3 +86,36 @@ class Progress:
         """Show a line."""
         if self._show:
             self._console.print(line, highlight=False)
+
+
+@dataclass
+class History:
+    """What happened, one entry a phase."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Note how long a phase takes.
+
+        >>> history = History()
+        >>> with history.phase("counting"):
+        ...     pass
+        >>> history.entries[0]["phase"]
+        'counting'
+        """
+        start = time.perf_counter()
+        yield
+        self.entries.append({"cycle": 0, "phase": name, "seconds": time.perf_counter() - start})
+
+
+def peak_memory() -> list[dict[str, Any]]:
+    """Return an entry with the most memory that this process has held, none where the system does not tell."""
+    try:
+        import resource
+    except ImportError:
+        return []
+    # Linux counts in kilobytes, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return [{"cycle": 0, "phase": "memory", "seconds": 0.0, "peak_mb": peak / 1e6}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 import shutil
@@ -11,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
+from lightdxml import arrays as stored
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
+from lightdxml.kernels import parallel
 from lightdxml.model import Model
-from lightdxml.text.tfidf import Vectoriser
+from lightdxml.shortlist import Graph
+from lightdxml.text.tfidf import TextSettings, Vectoriser
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "manifest.json",
     "arrays.safetensors",
@@ -28,11 +30,20 @@ _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "vocabulary.json",
     "history.json",
 )
+_BLOCK = 1 << 22
+_NUMBERS = ("labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry")
+_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf")
 
 
 def check_target(folder: Path) -> None:
     """Raise where a model must not be written: over something that is no model."""
-    if folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+    try:
+        taken = (
+            folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir()))
+        )
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to look into {folder}: choose another folder") from error
+    if taken:
         raise ValueError(f"{folder} holds something that is no model: choose another folder")
 
 
@@ -65,81 +76,163 @@ def _put_in_place(fresh: Path, folder: Path) -> None:
 
 
 def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+    stored.write(folder / _ARRAYS, _arrays_of(model))
+    if model.vectoriser is not None:
+        _write_json(folder / _WORDS, model.vectoriser.vocabulary)
+    if model.label_names is not None:
+        _write_json(folder / _LABELS, list(model.label_names))
+    _write_json(folder / _HISTORY, history)
+    manifest = {
+        "format": FORMAT,
+        "lightdxml": version,
+        "config": asdict(model.config),
+        "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
+        "beta": model.beta,
+        "index": model.shortlist.kind,
+        "relu": model.encoder.relu,
+        "n_documents": model.n_documents,
+        "metrics": model.metrics,
+        "files": {path.name: _fingerprint(path) for path in sorted(folder.iterdir())},
+    }
+    _write_json(folder / _MANIFEST, manifest)
+
+
+def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     arrays = {
         "word_vectors": model.encoder.vectors,
         "classifier": model.classifier,
         "labels": model.shortlist.labels,
         "label_embeddings": model.shortlist.vectors,
         "everywhere": model.everywhere,
+        "label_frequency": model.label_frequency,
     }
     if model.encoder.residual is not None:
         arrays["residual"], arrays["residual_bias"] = model.encoder.residual.R, model.encoder.residual.bias
     if model.vectoriser is not None:
         arrays["idf"] = model.vectoriser.idf
-        _write_json(folder / _WORDS, model.vectoriser.vocabulary)
-    if model.label_names is not None:
-        _write_json(folder / _LABELS, list(model.label_names))
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, folder / _ARRAYS)
-    _write_json(folder / _HISTORY, history)
-    manifest = {
-        "format": FORMAT,
-        "lightdxml": version,
-        "config": asdict(model.config),
-        "beta": model.beta,
-        "index": model.shortlist.kind,
-        "relu": model.encoder.relu,
-        "named": model.label_names is not None,
-        "metrics": model.metrics,
-    }
-    _write_json(folder / _MANIFEST, manifest)
+    if model.shortlist.kind == "hnsw":
+        graph = shortlists.graph_of(model.shortlist)
+        arrays["graph_levels"], arrays["graph_neighbours"] = graph.levels, graph.neighbours
+        arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
+    return arrays
 
 
 def _write_json(path: Path, content: object) -> None:
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
-def load(folder: Path) -> Model:
-    """Read a model that `save` wrote."""
-    if not (folder / _MANIFEST).is_file():
-        raise ValueError(f"{folder} is no model: there is no {_MANIFEST} in it")
-    manifest = _read_json(folder / _MANIFEST)
-    found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != FORMAT:
-        raise ValueError(f"{folder} has format {found!r} and this version reads {FORMAT}: update lightdxml")
+def _fingerprint(path: Path) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+
+
+def load(folder: Path, *, verify: bool = True) -> Model:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    folder
+        Where it lies.
+    verify
+        Whether to compare every byte with the checksums in the manifest; without, large arrays are read only as they
+        are used.
+    """
+    manifest = read_manifest(folder)
     try:
-        return _assemble(folder, manifest, load_file(folder / _ARRAYS))
-    except (SafetensorError, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        _check_files(folder, manifest["files"], verify)
+        return _assemble(folder, manifest, stored.read(folder / _ARRAYS), verify)
+    except (OSError, KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
 
-def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Model:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what a model says of itself, or say why it is none that this version reads."""
+    path = folder / _MANIFEST
+    try:
+        if not path.is_file():
+            what = "there is no such folder" if not folder.exists() else f"there is no {_MANIFEST} in it"
+            raise ValueError(f"{folder} is no model: {what}")
+        manifest = _read_json(path)
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {folder}: ask its owner for it") from error
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise ValueError(f"{folder} is no model: its {_MANIFEST} names no format")
+    if found != FORMAT:
+        remedy = "update lightdxml" if found > FORMAT else "train the model again"
+        raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
+    content: dict[str, Any] = manifest
+    return content
+
+
+def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
+    """Raise where a file is missing, or is not the one that was written."""
+    known = (_ARRAYS, _LABELS, _WORDS, _HISTORY)
+    for name, expected in files.items():
+        if name not in known:
+            raise ValueError(f"its manifest names a file {name!r}")
+        if not (folder / name).is_file():
+            raise ValueError(f"{name} is missing")
+        if (folder / name).stat().st_size != expected["bytes"]:
+            raise ValueError(f"{name} has {(folder / name).stat().st_size} bytes and should have {expected['bytes']}")
+    if _ARRAYS not in files:
+        raise ValueError(f"its manifest names no {_ARRAYS}")
+    if verify:
+        found = parallel.run(lambda name: _fingerprint(folder / name), list(files))
+        for name, fingerprint in zip(files, found, strict=True):
+            if fingerprint["sha256"] != files[name]["sha256"]:
+                raise ValueError(f"{name} was altered after the model was written")
+
+
+def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], verify: bool) -> Model:
     config = Config(**manifest["config"])
-    names = _read_names(folder / _LABELS) if manifest["named"] else None
-    vectoriser = Vectoriser(_read_names(folder / _WORDS), arrays["idf"]) if "idf" in arrays else None
-    residual = Residual(arrays["residual"], arrays["residual_bias"]) if "residual" in arrays else None
+    names = _read_names(folder / _LABELS) if _LABELS in manifest["files"] else None
+    residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     beta, kind = manifest["beta"], manifest["index"]
     if not isinstance(beta, int | float) or not 0 <= beta <= 1 or kind not in ("exact", "hnsw"):
         raise ValueError(f"its manifest says beta {beta!r} and index {kind!r}")
     _check_arrays(arrays, config)
+    if verify:
+        _check_numbers(arrays)
     if names is not None and len(names) != len(arrays["classifier"]):
         raise ValueError(f"{len(names)} label names for {len(arrays['classifier'])} labels")
-    if vectoriser is not None and not len(vectoriser.vocabulary) == len(vectoriser.idf) == len(arrays["word_vectors"]):
-        raise ValueError("its vocabulary and its word vectors do not fit together")
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, _graph(arrays, kind)),
         everywhere=arrays["everywhere"],
         beta=float(beta),
         config=config,
         label_names=names,
-        vectoriser=vectoriser,
+        vectoriser=_vectoriser(folder, manifest, arrays),
+        label_frequency=arrays["label_frequency"],
+        n_documents=int(manifest["n_documents"]),
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
 
 
+def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectoriser | None:
+    if "idf" not in arrays:
+        return None
+    vocabulary = _read_names(folder / _WORDS)
+    if not len(vocabulary) == len(arrays["idf"]) == len(arrays["word_vectors"]):
+        raise ValueError("its vocabulary and its word vectors do not fit together")
+    return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
+
+
+def _graph(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
+    if kind == "exact":
+        return None
+    return Graph(
+        np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"]), int(arrays["graph_entry"].item())
+    )
+
+
 def _check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
-    """Raise where shapes, types or ids do not fit: compiled code trusts them."""
+    """Raise where shapes, types or label numbers do not fit: compiled code trusts them."""
     D = config.D
     n_labels, n_indexed = len(arrays["classifier"]), len(arrays["labels"])
     shapes = {
@@ -148,23 +241,39 @@ def _check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "label_embeddings": (n_indexed, D),
         "labels": (n_indexed,),
         "everywhere": (len(arrays["everywhere"]),),
+        "label_frequency": (n_labels,),
         "residual": (D, D),
         "residual_bias": (D,),
         "idf": (len(arrays["word_vectors"]),),
+        "graph_levels": (n_indexed,),
+        "graph_neighbours": (len(arrays.get("graph_neighbours", ())),),
+        "graph_entry": (1,),
     }
     for name, array in arrays.items():
-        is_ids = name in ("labels", "everywhere")
-        wanted = np.int32 if is_ids else np.float32
-        if name not in shapes or array.shape != shapes[name] or array.dtype != wanted:
+        if name not in shapes or array.shape != shapes[name] or array.dtype not in _types_of(name):
             raise ValueError(f"its array {name} has shape {array.shape} and type {array.dtype}")
-        if not is_ids and not np.all(np.isfinite(array)):
-            raise ValueError(f"its array {name} holds NaN or infinite values")
     labels, everywhere = arrays["labels"], arrays["everywhere"]
     in_range = n_indexed > 0 and labels[0] >= 0 and labels[-1] < n_labels
     if not in_range or (np.diff(labels) <= 0).any() or (np.diff(everywhere) <= 0).any():
         raise ValueError("its label numbers are not ascending numbers of labels")
     if not np.isin(everywhere, labels).all():
         raise ValueError("a label that is a candidate everywhere is not in its index")
+
+
+def _types_of(name: str) -> tuple[Any, ...]:
+    if name in _NUMBERS:
+        return (np.dtype(np.int32),)
+    return (np.dtype(np.float32),) if name in _KEPT_AS_THEY_ARE else (np.dtype(np.float16), np.dtype(np.float32))
+
+
+def _check_numbers(arrays: dict[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
+        flat = array.reshape(-1)
+        for start in range(0, flat.size, _BLOCK):
+            if not np.isfinite(flat[start : start + _BLOCK]).all():
+                raise ValueError(f"its array {name} holds NaN or infinite values")
+    if (arrays["label_frequency"] < 0).any():
+        raise ValueError("a label has a negative number of documents")
 
 
 def _read_names(path: Path) -> list[str]:
@@ -177,6 +286,8 @@ def _read_names(path: Path) -> list[str]:
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
+    except PermissionError:
+        raise
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}): copy or train the model again") from error
 

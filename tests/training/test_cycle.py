@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML
 from lightdxml.config import PRESETS, Config, configure
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
@@ -89,7 +86,7 @@ def test_epochs_are_as_many_as_the_papers_formula_says(e_model: int, e_label: in
     assert phases.count("classifier") + phases.count("label encoder") == config.total_epochs
     # The index is refreshed before the first epoch, every ê_label epochs, and after the last one.
     assert phases.count("shortlist") == 1 + -(-e_model // e_hat_label)
-    assert phases[-1] == "validation"
+    assert phases[-2:] == ["validation", "rounding"]
 
 
 def test_the_epoch_of_the_best_validation_is_kept() -> None:
@@ -134,7 +131,8 @@ def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) ->
     assert np.isfinite(scores).all()
     assert ((labels >= 0) == (scores > 0)).all()
     assert labels.max() < len(Y[0])
-    assert (labels[:, 0] >= 0).all()
+    # A document without words gets no label rather than a guess.
+    assert ((labels[:, 0] >= 0) == np.array(X).any(axis=1)).all()
 
 
 @pytest.mark.parametrize(
@@ -162,64 +160,6 @@ def test_features_of_another_width_are_refused() -> None:
         predict(model, csr_matrix((1, 5)))
 
 
-@pytest.mark.parametrize("settings", [{}, {"relu": True, "residual": True, "frequent_labels": 2}], ids=str)
-def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path, settings: dict[str, Any]) -> None:
-    texts = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
-    labels = [["cat, 🐈"], ["dog\n"], ["cat, 🐈", "dog\n"], []] * 10
-    trained = LightDXML(**(SMALL | settings)).fit(texts, labels)
-    trained.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert again.predict(texts, k=2) == trained.predict(texts, k=2)
-    assert again.model_.config == trained.model_.config
-    assert again.config() == trained.model_.config
-    program = (
-        "import sys, numpy as np; from lightdxml import load\n"
-        "labels, scores = load(sys.argv[1]).rank(sys.argv[2:], 2)\n"
-        "sys.stdout.write(labels.tobytes().hex() + ' ' + scores.tobytes().hex())"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "model"), *texts]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert out == " ".join(array.tobytes().hex() for array in trained.rank(texts, 2))
-
-
-def test_a_model_folder_is_replaced_whole_and_nothing_else_is(tmp_path: Path) -> None:
-    X, Y = topics(60)
-    trained = LightDXML(**SMALL).fit(X, Y)
-    trained.save(tmp_path / "model")
-    trained.save(tmp_path / "model")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("important")
-    with pytest.raises(ValueError, match="holds something that is no model"):
-        trained.save(tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "important"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("manifest.json", b"{", "is damaged"),
-        ("manifest.json", b'{"format": 99}', "update lightdxml"),
-        ("manifest.json", None, "is no model"),
-        ("arrays.safetensors", b"x" * 100, "is damaged"),
-        ("arrays.safetensors", None, "is damaged"),
-        ("manifest.json", b"[1]", "update lightdxml"),
-        ("label_names.json", b'["a"]', "1 label names for 2 labels"),
-        ("label_names.json", b'{"a": 1}', "no list of names"),
-        ("label_names.json", None, "is damaged"),
-        ("vocabulary.json", b'["a"]', "do not fit together"),
-    ],
-)
-def test_a_damaged_model_is_refused(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
-    folder = tmp_path / "model"
-    LightDXML(**SMALL).fit(["a cat", "a dog", "the cat", "the dog"], [["c"], ["d"], ["c"], ["d"]]).save(folder)
-    (folder / name).unlink()
-    if content is not None:
-        (folder / name).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        load(folder)
-
-
 def test_names_numbers_and_matrices_train_the_same_model() -> None:
     X, Y = topics(80)
     rows = [Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist() for i in range(80)]
@@ -234,7 +174,7 @@ def test_given_word_vectors_are_where_training_begins() -> None:
     X, Y = topics(60)
     vectors = np.random.default_rng(0).normal(size=(42, 16)).astype(np.float32)
     model = fit(X, Y, Config(**(SMALL | {"learning_rate": 1e-9})), vectors=vectors).model
-    np.testing.assert_allclose(model.encoder.vectors, vectors, atol=1e-6)
+    np.testing.assert_allclose(model.encoder.vectors, vectors, rtol=1e-3)
     with pytest.raises(ValueError, match="features × D"):
         fit(X, Y, Config(**SMALL), vectors=vectors[:, :3])
 

@@ -10,7 +10,20 @@ from typing import Annotated
 import typer
 
 from lightdxml import __version__
-from lightdxml.cli import data_convert, data_get, data_info, data_list, data_split, evaluate, train
+from lightdxml.cli import (
+    data_convert,
+    data_get,
+    data_info,
+    data_list,
+    data_split,
+    demo,
+    evaluate,
+    explain,
+    info,
+    predict,
+    report,
+    train,
+)
 from lightdxml.cli.output import fail
 
 app = typer.Typer(
@@ -25,8 +38,13 @@ data = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
+app.command("demo")(demo.run)
 app.command("train")(train.run)
+app.command("predict")(predict.run)
+app.command("explain")(explain.run)
 app.command("evaluate")(evaluate.run)
+app.command("report")(report.run)
+app.command("info")(info.run)
 app.add_typer(data, name="data")
 data.command("list")(data_list.run)
 data.command("info")(data_info.run)

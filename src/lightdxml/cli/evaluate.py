@@ -3,50 +3,61 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.markup import escape
 
-from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, console, print_json, print_table
-from lightdxml.cli.train import features_of
+from lightdxml.cli import matching
+from lightdxml.cli.output import (
+    Encoding,
+    Json,
+    ModelFolder,
+    OldSplit,
+    Separator,
+    Source,
+    Threads,
+    console,
+    print_json,
+    print_table,
+)
 
 _CUTS = (1, 3, 5)
 _SAMPLES = 3
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="A folder that `lightdxml train` wrote.", show_default=False)],
+    model: ModelFolder,
     data: Source,
     json: Json = False,
-    threads: Annotated[int | None, typer.Option("--threads", help="All cores unless given.")] = None,
+    threads: Threads = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
 ) -> None:
-    """Measure a model on the test part of a data set; of a single file, on all of it, without PSP and PSnDCG.
+    """Measure a model on the test part of a data set; of a single file, on all of it.
 
     Example: `lightdxml evaluate my-model see-also`
     """
+    import numpy as np
+
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
-    from lightdxml.metrics import evaluate, inverse_propensity
+    from lightdxml.metrics import evaluate
 
     estimator = load_model(model)
     estimator.threads = threads
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     split = loaded.test if loaded.test is not None else loaded.train
-    Y = _to_model(split.Y, loaded.label_names, estimator.model_)
+    Y = matching.to_model(split.Y, loaded.label_names, estimator.model_)
+    ignore = matching.ignored(split, loaded.label_names, estimator.model_)
+    # What is ignored is taken out of the ranking, and what follows moves up: enough must follow.
+    depth = max(_CUTS) + (0 if ignore is None else int(np.diff(ignore.tocsr().indptr).max()))
     start = time.perf_counter()
-    ranked, scores = estimator.rank(features_of(split), max(_CUTS))
+    ranked, scores = estimator.rank(matching.features_of(split), depth)
     seconds = time.perf_counter() - start
-    q = None
-    if loaded.test is not None:
-        # Propensities come from the labels' frequencies in training, which a file of test documents alone cannot tell.
-        A, B = _propensity_constants(loaded.name)
-        q = inverse_propensity(_to_model(loaded.train.Y, loaded.label_names, estimator.model_), A, B)
-    figures = evaluate(Y, ranked, _CUTS, q, split.ignore)
+    frequency, n_documents = matching.frequency_of(loaded, estimator.model_, Y.shape[1])
+    q = matching.inverse_propensity_of(loaded.name, frequency, n_documents)
+    figures = evaluate(Y, ranked, _CUTS, q, ignore)
     if json:
         print_json({"documents": len(split), "milliseconds_per_document": 1000 * seconds / len(split), **figures})
         return
@@ -57,35 +68,7 @@ def run(
     ]
     title = f"{len(split):,} documents of {escape(loaded.name)}, {1000 * seconds / len(split):.2f} ms each"
     print_table(title, ("%", *(f"@{k}" for k in _CUTS), ""), rows)
-    _show_samples(estimator, split, ranked, scores, Y)
-
-
-def _to_model(Y: Any, names: Any, model: Any) -> Any:
-    """Return labels with the model's columns: by name where both have names, else by number."""
-    from scipy.sparse import csr_matrix
-
-    if names is None or model.label_names is None or list(names) == model.label_names:
-        if Y.shape[1] != model.n_labels:
-            raise ValueError(f"the data has {Y.shape[1]} labels and the model {model.n_labels}: they must agree")
-        return Y
-    column = {name: j for j, name in enumerate(model.label_names)}
-    missing = [name for name in names if name not in column]
-    if missing:
-        # Labels that the model never saw count as missed: they get columns of their own, behind the model's.
-        column |= {name: model.n_labels + i for i, name in enumerate(missing)}
-    Y = Y.tocoo()
-    moved = [column[name] for name in names]
-    columns = [moved[j] for j in Y.col.tolist()]
-    return csr_matrix((Y.data, (Y.row, columns)), shape=(Y.shape[0], model.n_labels + len(missing)))
-
-
-def _propensity_constants(name: str) -> tuple[float, float]:
-    from lightdxml.data import registry
-
-    for entry in registry.entries():
-        if entry.name.lower() == name.lower():
-            return entry.A, entry.B
-    return 0.55, 1.5
+    _show_samples(estimator, split, ranked[:, : max(_CUTS)], scores[:, : max(_CUTS)], Y)
 
 
 def _show_samples(estimator: Any, split: Any, ranked: Any, scores: Any, Y: Any) -> None:

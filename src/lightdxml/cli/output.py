@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -28,6 +29,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Source = Annotated[str, typer.Argument(help="A file, a folder, or the name of a data set.", show_default=False)]
 Separator = Annotated[str, typer.Option("--separator", help="Between the labels in a cell of a CSV or TSV.")]
 Encoding = Annotated[str, typer.Option("--encoding", help="The encoding of text files.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="All cores unless given.")]
+ModelFolder = Annotated[Path, typer.Argument(help="A folder that `lightdxml train` wrote.", show_default=False)]
 OldSplit = Annotated[int, typer.Option("--old-split", help="Which column of the old form's split files.")]
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, console, print_json
+from lightdxml.cli.matching import features_of
+from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, Threads, console, print_json
 
-ModelFolder = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
+NewModel = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", help="A setting, as in `--set k=500`; may be repeated.")]
 
 
 def run(
     data: Source,
-    model: ModelFolder,
+    model: NewModel,
     preset: Annotated[str, typer.Option("--preset", help="`default`, or `paper/EURLex-4K` …")] = "default",
     set: Set = None,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same model.")] = 0,
-    threads: Annotated[int | None, typer.Option("--threads", help="All cores unless given.")] = None,
+    vectors: Annotated[
+        str | None,
+        typer.Option("--vectors", help="Word vectors to begin with: a file, or `train` to make them from the texts."),
+    ] = None,
+    threads: Threads = None,
     json: Json = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
@@ -35,8 +41,10 @@ def run(
     from lightdxml.estimator import LightDXML
 
     settings = _settings(set or [])
-    estimator = LightDXML(preset, threads=threads, **{"seed": seed, **settings})
+    estimator = LightDXML(preset, threads=threads, vectors=vectors, **{"seed": seed, **settings})
     estimator.config()
+    if vectors is not None and vectors != "train" and not Path(vectors).exists():
+        raise ValueError(f"there are no word vectors at {vectors}: give a file, or train to make them from the texts")
     storage.check_target(model)
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
@@ -56,18 +64,16 @@ def run(
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
+    from lightdxml.config import configure, parsed_setting
+    from lightdxml.text.tfidf import TextSettings
+
     settings: dict[str, Any] = {}
     for setting in given:
         name, equals, value = setting.partition("=")
         if not equals or not name:
             raise ValueError(f"--set {setting} is no setting: write --set name=value")
-        settings[name] = value
-    from lightdxml.config import configure
-
-    config = configure(**settings)
-    return {name: getattr(config, name) for name in settings}
-
-
-def features_of(split: Any) -> Any:
-    """Return what a model learns from: texts, or features where there are some."""
-    return split.texts if split.X is None else split.X
+        settings[name] = parsed_setting(name, value)
+    texts = {field.name for field in fields(TextSettings)}
+    TextSettings(**{name: value for name, value in settings.items() if name in texts})
+    configure(**{name: value for name, value in settings.items() if name not in texts})
+    return settings

@@ -41,17 +41,8 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         # Before it is opened: opening a pipe waits for its writer.
         if not path.is_dir() and not path.is_file() and path.exists():
             raise DataError(path, "a pipe or a device", "a file: save the data to one first")
-        with path.open("rb") as raw:
-            magic = raw.read(4)
-            raw.seek(0)
-            if magic.startswith(GZIP_MAGIC):
-                with gzip.open(raw) as stream:
-                    yield cast("BinaryIO", stream)
-            elif magic == ZSTD_MAGIC:
-                with zstd.open(raw) as stream:
-                    yield cast("BinaryIO", stream)
-            else:
-                yield raw
+        with path.open("rb") as raw, uncompressed(raw) as stream:
+            yield stream
     except EOFError as error:
         raise DataError(path, "compressed data that breaks off", "a complete file: fetch or copy it again") from error
     except (gzip.BadGzipFile, zlib.error, zstd.ZstdError) as error:
@@ -62,6 +53,20 @@ def reading(path: Path) -> Iterator[BinaryIO]:
         raise DataError(path, "no permission to read it", "a file that you may read") from error
     except IsADirectoryError as error:
         raise DataError(path, "a folder", "a file") from error
+
+
+@contextmanager
+def uncompressed(raw: io.BufferedReader) -> Iterator[BinaryIO]:
+    """Give the content of a stream; what compresses it is seen from its first bytes."""
+    magic = raw.peek(4)[:4]
+    if magic.startswith(GZIP_MAGIC):
+        with gzip.open(raw) as stream:
+            yield cast("BinaryIO", stream)
+    elif magic == ZSTD_MAGIC:
+        with zstd.open(raw) as stream:
+            yield cast("BinaryIO", stream)
+    else:
+        yield raw
 
 
 def first_line(path: Path, limit: int = 1 << 26) -> bytes:

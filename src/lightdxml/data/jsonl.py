@@ -19,17 +19,21 @@ from lightdxml.data.labels import LabelIndex, LabelRows
 def records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers; blank lines are passed over."""
     for number, line in text_lines(path, encoding):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object a line", line=number) from error
-        if not isinstance(record, Mapping):
-            raise DataError(path, excerpt(line), "one JSON object a line", line=number)
-        if "\\u" in line:
-            _check_characters(path, number, record)
-        yield number, record
+        if line.strip():
+            yield number, parse_record(path, number, line)
+
+
+def parse_record(path: Path, number: int, line: str) -> Mapping[str, Any]:
+    """Return the object of a line."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object a line", line=number) from error
+    if not isinstance(record, Mapping):
+        raise DataError(path, excerpt(line), "one JSON object a line", line=number)
+    if "\\u" in line:
+        _check_characters(path, number, record)
+    return record
 
 
 def _check_characters(path: Path, number: int, record: Mapping[str, Any]) -> None:

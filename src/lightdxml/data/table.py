@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from lightdxml.data.dataset import Split
@@ -33,6 +34,19 @@ def delimiter_of(first_line: str) -> str | None:
     return None
 
 
+def delimiter_of_texts(first_line: str) -> str | None:
+    """Return the delimiter under which a first line names a table's columns, of texts without labels too, or None.
+
+    >>> delimiter_of_texts("id,text"), delimiter_of_texts("Text"), delimiter_of_texts("Some text, with a comma")
+    (',', ',', None)
+    """
+    for delimiter in _DELIMITERS:
+        names = _column_names(first_line, delimiter)
+        if "text" in names and set(names) <= {*_COLUMNS}:
+            return delimiter
+    return delimiter_of(first_line)
+
+
 def guess_columns(first_line: str) -> list[str]:
     """Return the cells of a first line that may name columns, by the delimiter that makes the most of them.
 
@@ -54,8 +68,8 @@ def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: st
     """Read a table whose first line names the columns; blank lines are passed over."""
     texts = TextColumns()
     labels = LabelRows()
-    with _any_cell_size():
-        for number, row in _rows(path, encoding):
+    with any_cell_size():
+        for number, row in _labelled_rows(path, encoding):
             texts.add(path, number, row.get("id"), row.get("title"), row.get("text"))
             names = (name.strip() for name in row["labels"].split(label_separator))
             labels.add(index.numbers(name for name in names if name))
@@ -64,12 +78,18 @@ def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: st
     return texts.split(labels.matrix(len(index.names)))
 
 
-def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
+def _labelled_rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
     lines = text_lines(path, encoding)
-    header_number, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
+    number, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
     delimiter = delimiter_of(header)
     if delimiter is None:
-        raise DataError(path, excerpt(header), "columns named text and labels", line=header_number)
+        raise DataError(path, excerpt(header), "columns named text and labels", line=number)
+    yield from rows(path, chain([(number, header)], lines), delimiter)
+
+
+def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield a table's rows with the lines on which they begin; the first line names the columns."""
+    header_number, header = next(lines)
     columns = _column_names(header, delimiter)
     for name in _COLUMNS:
         if columns.count(name) > 1:
@@ -90,7 +110,7 @@ def _rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 @contextmanager
-def _any_cell_size() -> Iterator[None]:
+def any_cell_size() -> Iterator[None]:
     """Lift the csv module's limit of 128 KB a cell, which real documents pass, and put it back.
 
     The limit is the whole process's: one thread at a time.

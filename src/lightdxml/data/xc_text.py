@@ -73,6 +73,15 @@ def read_matrix(path: Path) -> csr_matrix:
     return _read(path, with_labels=False).features
 
 
+def parse_documents(path: Path, lines: list[bytes], n_features: int, line_number: int) -> csr_matrix:
+    """Return the features of lines of documents, whose labels play no part; the first has this number in its file."""
+    parts = _Parts()
+    block = np.frombuffer(b"".join(lines), dtype=np.uint8)
+    header = Header(len(lines), n_features, _ID_LIMIT)
+    n = _read_block(path, block, 0, header, True, line_number, parts)
+    return _assemble(path, parts, Header(n, n_features, _ID_LIMIT)).features
+
+
 def _read(path: Path, *, with_labels: bool) -> Lines:
     parts = _Parts()
     header: Header | None = None

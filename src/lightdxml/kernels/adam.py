@@ -60,7 +60,8 @@ def row_factor(squares: NDArray[np.float32], i: int, square: np.float32, rate: n
 @fast_kernel
 def next_mean(mean: np.uint16, gradient: np.float32) -> np.float32:
     """Return the running mean, kept as bfloat16, with one gradient more."""
-    return from_bfloat16(mean) * KEEP_MEAN + (_ONE - KEEP_MEAN) * gradient
+    moved: np.float32 = from_bfloat16(mean) * KEEP_MEAN + (_ONE - KEEP_MEAN) * gradient
+    return moved
 
 
 def corrected_rate(rate: float, step: int) -> np.float32:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import adam_row
+from lightdxml.kernels.half import widen
 from lightdxml.kernels.jit import fast_kernel
 
 
@@ -17,10 +20,13 @@ def forward(
     pointers: NDArray[np.int64],
     words: NDArray[np.int32],
     weights: NDArray[np.float32],
-    vectors: NDArray[np.float32],
+    vectors: NDArray[Any],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights."""
+    """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights.
+
+    Word vectors are float32, or float16 as `half.readable` hands them over.
+    """
     for b in range(start, stop):
         row = rows[b]
         target = out[b]
@@ -29,7 +35,7 @@ def forward(
             vector = vectors[words[i]]
             weight = weights[i]
             for d in range(target.size):
-                target[d] += weight * vector[d]
+                target[d] += weight * widen(vector[d])
 
 
 @fast_kernel

@@ -1,7 +1,7 @@
 """Numbers of 16 bits in arrays: float16 to keep, bfloat16 to train with; computing is done in float32.
 
-Numba has no 16-bit floats of its own: arrays of them are handed to kernels as uint16, and turned into float32 by integer
-arithmetic that every processor's vector units can do.
+Numba has no 16-bit floats of its own: arrays of them are handed to kernels as uint16, and turned into float32 by
+integer arithmetic that every processor's vector units can do.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 
@@ -23,8 +24,7 @@ _ONE = np.uint32(1)
 _13, _16 = np.uint32(13), np.uint32(16)
 
 
-@intrinsic
-def float_of_bits(typing_context: Any, bits: Any) -> Any:
+def _float_of_bits(typing_context: Any, bits: Any) -> Any:
     """Return the float32 with these bits (uint32)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -33,14 +33,26 @@ def float_of_bits(typing_context: Any, bits: Any) -> Any:
     return types.float32(types.uint32), generate
 
 
-@intrinsic
-def bits_of_float(typing_context: Any, value: Any) -> Any:
+def _bits_of_float(typing_context: Any, value: Any) -> Any:
     """Return the bits of a float32 as uint32."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(32))
 
     return types.uint32(types.float32), generate
+
+
+float_of_bits: Any = intrinsic(_float_of_bits)
+bits_of_float: Any = intrinsic(_bits_of_float)
+
+
+def readable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of float16 as its bits, which kernels can `widen`; any other as it is.
+
+    >>> readable(np.ones(1, dtype=np.float16)).dtype, readable(np.ones(1, dtype=np.float32)).dtype
+    (dtype('uint16'), dtype('float32'))
+    """
+    return array.view(np.uint16) if array.dtype == np.float16 else array
 
 
 def widen(value: Any) -> Any:
@@ -75,5 +87,6 @@ def from_bfloat16(bits: np.uint16) -> np.float32:
 @kernel
 def to_bfloat16(value: np.float32) -> np.uint16:
     """Return the bits of the bfloat16 nearest to a float32, of two equally near ones the even one."""
-    bits = bits_of_float(value)
-    return np.uint16((bits + _BELOW_HALF + ((bits >> _16) & _ONE)) >> _16)
+    bits: np.uint32 = bits_of_float(value)
+    nearest: np.uint16 = np.uint16((bits + _BELOW_HALF + ((bits >> _16) & _ONE)) >> _16)
+    return nearest

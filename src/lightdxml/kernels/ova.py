@@ -7,11 +7,13 @@ there are no races, and the result is the same bits at any number of threads.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import adam_row, next_mean, row_factor
-from lightdxml.kernels.half import to_bfloat16
+from lightdxml.kernels.half import to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 
@@ -328,11 +330,14 @@ def cosines(
     start: int,
     stop: int,
     directions: NDArray[np.float32],
-    vectors: NDArray[np.float32],
+    vectors: NDArray[Any],
     places: NDArray[np.int64],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1."""
+    """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1.
+
+    Vectors are float32, or float16 as `half.readable` hands them over.
+    """
     D = directions.shape[1]
     for b in range(start, stop):
         x = directions[b]
@@ -340,8 +345,21 @@ def cosines(
             vector = vectors[places[b, i]]
             product = np.float32(0.0)
             for d in range(D):
-                product += vector[d] * x[d]
+                product += widen(vector[d]) * x[d]
             out[b, i] = product
+
+
+@fast_kernel
+def scan(
+    start: int, stop: int, direction: NDArray[np.float32], vectors: NDArray[Any], out: NDArray[np.float32]
+) -> None:
+    """Fill out[start:stop] with the products of one document and these vectors (float32 or float16)."""
+    for i in range(start, stop):
+        vector = vectors[i]
+        product = np.float32(0.0)
+        for d in range(direction.size):
+            product += widen(vector[d]) * direction[d]
+        out[i] = product
 
 
 @fast_kernel
@@ -349,11 +367,14 @@ def scores(
     start: int,
     stop: int,
     X: NDArray[np.float32],
-    W: NDArray[np.float32],
+    W: NDArray[Any],
     candidates: NDArray[np.int32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none."""
+    """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none.
+
+    Weights are float32, or float16 as `half.readable` hands them over.
+    """
     D = X.shape[1]
     for b in range(start, stop):
         x = X[b]
@@ -365,5 +386,5 @@ def scores(
             w = W[label]
             score = np.float32(0.0)
             for d in range(D):
-                score += w[d] * x[d]
-            out[b, i] = score + w[D]
+                score += widen(w[d]) * x[d]
+            out[b, i] = score + widen(w[D])

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
-from lightdxml.encoder import encode, unit_rows
+from lightdxml.encoder import encode, rounded, unit_rows
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Model, find_candidates
 from lightdxml.progress import Progress
@@ -57,6 +57,7 @@ def train(
         if config.e_model % config.e_hat_label:
             # A last refresh, so that the index is as new as the features; the paper counts no epochs for it.
             run.refresh(train_labels=False)
+        run.finish()
         return Result(run.best, run.history)
 
 
@@ -78,6 +79,7 @@ class _Run:
         self.rng = np.random.default_rng(config.seed)
         self.documents_of = csr_matrix(Y.T)
         frequency = np.diff(self.documents_of.indptr)
+        self.frequency = frequency.astype(np.int32)
         self.labels = np.flatnonzero(frequency)
         most_frequent = np.argsort(-frequency, kind="stable")[: min(config.frequent_labels, len(self.labels))]
         self.everywhere = np.sort(most_frequent).astype(np.int32)
@@ -122,7 +124,7 @@ class _Run:
 
     def _build_index(self, mu: NDArray[np.float32]) -> Shortlist:
         start = time.perf_counter()
-        embedded = unit_rows(label_encoder.embed(self.label_encoder, mu[self.labels]))
+        embedded = rounded(unit_rows(label_encoder.embed(self.label_encoder, mu[self.labels])), self.config.precision)
         index = shortlists.build(self.labels.astype(np.int32), embedded, self.config.index)
         self._note("index", start, kind=index.kind)
         return index
@@ -158,8 +160,9 @@ class _Run:
         """Measure the model on the validation documents and keep a copy of the best one."""
         start = time.perf_counter()
         model = Model(
-            self.features.encoder, self.classifier.W, index, self.everywhere, self.config.beta or 0.0, self.config
-        )
+            self.features.encoder, self.classifier.W, index, self.everywhere, self.config.beta or 0.0, self.config,
+            label_frequency=self.frequency, n_documents=self.X.shape[0],
+        )  # fmt: skip
         candidates = find_candidates(model, self.X_validation)
         betas = blend.GRID if self.config.beta is None else (self.config.beta,)
         results = blend.curve(candidates, self.Y_validation, self.inv_propensity, betas)
@@ -169,11 +172,22 @@ class _Run:
             f"cycle {self.cycle}: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f}, β {beta:g}"
         )
         accuracy = max(blend.mean(measured, "P") for _, measured in results)
-        if accuracy > self.best_accuracy:
+        # Of equals the later one: a handful of validation documents cannot tell, and it has learnt more.
+        if accuracy >= self.best_accuracy:
             self.best_accuracy = accuracy
             model.encoder, model.classifier = model.encoder.copy(), model.classifier.copy()
             model.beta, model.metrics = beta, figures
             self.best = model
+
+    def finish(self) -> None:
+        """Round the best model to the precision in which it is kept, and measure what that costs."""
+        start = time.perf_counter()
+        model, before = self.best, self.best.metrics
+        model.encoder.vectors = rounded(model.encoder.vectors, self.config.precision)
+        model.classifier = rounded(model.classifier, self.config.precision)
+        candidates = find_candidates(model, self.X_validation)
+        ((_, model.metrics),) = blend.curve(candidates, self.Y_validation, self.inv_propensity, (model.beta,))
+        self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
         self.history.append({"cycle": self.cycle, "phase": phase, "seconds": time.perf_counter() - start, **figures})

@@ -54,6 +54,9 @@ def fit(
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
     result = cycle.train(*parts, config, progress, vectors)
+    # Of all documents, those set aside included: what is frequent is what the user's data says.
+    result.model.label_frequency = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int32)
+    result.model.n_documents = Y.shape[0]
     result.history.insert(0, {"cycle": 0, "phase": "compile", "seconds": seconds})
     return result
 

@@ -1,0 +1,77 @@
+"""`lightdxml info`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from lightdxml.cli.output import Json, ModelFolder, print_json, print_table
+
+
+def run(model: ModelFolder, json: Json = False) -> None:
+    """Show what a model is: its labels, features, settings, size, and how good it was on validation documents.
+
+    Example: `lightdxml info my-model`
+    """
+    from lightdxml import storage
+
+    manifest = storage.read_manifest(model)
+    trained = storage.load(model)
+    sizes = {path.name: path.stat().st_size for path in sorted(model.iterdir()) if path.is_file()}
+    content = {
+        "format": manifest["format"],
+        "lightdxml": manifest["lightdxml"],
+        "labels": trained.n_labels,
+        "labels_with_documents": len(trained.shortlist.labels),
+        "features": trained.n_features,
+        "documents": trained.n_documents,
+        "from": "features" if trained.vectoriser is None else "texts",
+        "beta": trained.beta,
+        "index": trained.shortlist.kind,
+        "precision": str(trained.classifier.dtype),
+        "validation": trained.metrics,
+        "rounding": _rounding(model),
+        "bytes": sizes,
+        "config": manifest["config"],
+        "text": manifest["text"],
+    }
+    if json:
+        print_json(content)
+        return
+    print_table(escape(str(model)), ("", "", ""), [*_rows(content), *_settings(content)])
+
+
+def _rounding(model: Path) -> dict[str, Any] | None:
+    """Return the validation figures before and after rounding to the precision that is kept."""
+    from lightdxml import storage
+
+    return next((entry for entry in storage.read_history(model) if entry.get("phase") == "rounding"), None)
+
+
+def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
+    figures = content["validation"]
+    rows = [
+        ("written by", f"lightdxml {content['lightdxml']}", f"format {content['format']}"),
+        ("labels", f"{content['labels']:,}", f"{content['labels_with_documents']:,} with training documents"),
+        ("features", f"{content['features']:,}", f"from {content['from']}"),
+        ("trained on", f"{content['documents']:,}", "documents"),
+        ("on disk", f"{sum(content['bytes'].values()) / 1e6:,.1f} MB", f"{content['precision']}, {content['index']}"),
+        ("β", f"{content['beta']:g}", "the classifier's share in a score"),
+        *(
+            (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
+            for name in ("P", "PSP")
+            if f"{name}@1" in figures
+        ),
+    ]
+    rounding = content["rounding"]
+    if rounding is not None and "P@1" in rounding["before"]:
+        lost = rounding["before"]["P@1"] - rounding["after"]["P@1"]
+        rows.append((f"{rounding['precision']} costs", f"{lost:+.2f}", "points of P@1 on validation documents"))
+    return rows
+
+
+def _settings(content: dict[str, Any]) -> list[tuple[str, str, str]]:
+    settings = {**content["config"], **(content["text"] or {})}
+    return [("settings", "", escape(", ".join(f"{name}={value}" for name, value in settings.items())))]

@@ -1,0 +1,113 @@
+"""Why a label: what each word of a document adds to a label's score, exactly.
+
+A document's embedding is a sum over its words, and both views of a label, the classifier's logit and the cosine, are
+products with it: each is a sum over words. (With ReLU or a residual layer the sum holds for the units that are on for
+this document, and the layer's bias is a part of its own.) The score β σ(logit) + (1 − β) σ(cosine) is no sum, but
+σ(a + b) − σ(a) is b times the mean slope between the two; each word gets its share of that. So parts and base add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml import model as models
+from lightdxml.encoder import Encoder, encode
+from lightdxml.model import Model
+
+_FLAT = 1e-6
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a document got a label.
+
+    Attributes
+    ----------
+    label
+        Its name, or its number where it has none.
+    score
+        What the model gives it: `base` plus the sum of the parts.
+    base
+        What a document without words would get.
+    parts
+        Words (numbers of features where they have no names) with what each adds, the largest for and against first.
+    """
+
+    label: str | int
+    score: float
+    base: float
+    parts: list[tuple[str | int, float]]
+
+
+def explain(model: Model, X: csr_matrix, k: int = 5) -> list[list[Explanation]]:
+    """Return the explanations of each document's k best labels."""
+    labels, scores = models.predict(model, X, k)
+    X = models.check_features(X, model.n_features)
+    return [
+        [
+            _explain(model, X[i], label, score)
+            for label, score in zip(labels[i].tolist(), scores[i].tolist(), strict=True)
+            if label >= 0
+        ]
+        for i in range(X.shape[0])
+    ]
+
+
+def _explain(model: Model, x: csr_matrix, label: int, score: float) -> Explanation:
+    words, rest = _word_embeddings(model.encoder, x)
+    w = model.classifier[label].astype(np.float64)
+    place = np.searchsorted(model.shortlist.labels, label)
+    direction = model.shortlist.vectors[place].astype(np.float64)
+    length = float(np.linalg.norm(words.sum(axis=0) + rest)) or 1.0
+    views = (
+        (model.beta, words @ w[:-1], w[-1] + rest @ w[:-1]),
+        (1 - model.beta, words @ direction / length, rest @ direction / length),
+    )
+    base, parts = 0.0, np.zeros(len(words))
+    for share, contributions, start in views:
+        base += share * _sigmoid(start)
+        parts += share * _mean_slope(start, float(contributions.sum())) * contributions
+    names = _names(model, x)
+    order = np.lexsort((np.arange(len(parts)), -np.abs(parts)))
+    return Explanation(_label(model, label), score, base, [(names[i], float(parts[i])) for i in order])
+
+
+def _word_embeddings(encoder: Encoder, x: csr_matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what each word of a document adds to its embedding, and what is there without words."""
+    words = encoder.vectors[x.indices].astype(np.float64) * x.data[:, None].astype(np.float64)
+    rest = np.zeros(words.shape[1])
+    if encoder.relu:
+        words *= words.sum(axis=0) > 0
+    if encoder.residual is not None:
+        R, bias = encoder.residual.R.astype(np.float64), encoder.residual.bias.astype(np.float64)
+        # The units that are on in the model itself: near zero, another order of summing could decide otherwise.
+        inner = encode(Encoder(encoder.vectors, encoder.relu), x)[0]
+        on = encode(encoder, x)[0] > inner
+        words, rest = words + (words @ R.T) * on, bias * on
+    return words, rest
+
+
+def _sigmoid(value: float) -> float:
+    return float(1 / (1 + np.exp(-value))) if value >= 0 else float(np.exp(value) / (1 + np.exp(value)))
+
+
+def _mean_slope(start: float, step: float) -> float:
+    """Return (σ(start + step) − σ(start)) / step, also for a step of about 0."""
+    if abs(step) < _FLAT:
+        middle = _sigmoid(start + step / 2)
+        return middle * (1 - middle)
+    return (_sigmoid(start + step) - _sigmoid(start)) / step
+
+
+def _names(model: Model, x: csr_matrix) -> list[str | int]:
+    if model.vectoriser is None:
+        return list(x.indices.tolist())
+    return [model.vectoriser.vocabulary[i] for i in x.indices.tolist()]
+
+
+def _label(model: Model, label: int) -> str | int:
+    return label if model.label_names is None else model.label_names[label]

@@ -1,0 +1,246 @@
+"""Models on disk: what is saved comes back, what is damaged is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from safetensors.numpy import load_file
+
+from lightdxml import LightDXML, load, shortlist
+from lightdxml.encoder import unit_rows
+from tests.training.test_cycle import SMALL, topics
+
+TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
+NAMES = [["cat"], ["dog"], ["cat", "dog"], []] * 10
+
+
+def write(folder: Path, name: str, content: bytes) -> None:
+    """Put a file into a model as whoever made the model would have: with its checksum."""
+    (folder / name).write_bytes(content)
+    if name != "manifest.json":
+        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.fixture(scope="module")
+def trained() -> LightDXML:
+    return LightDXML(**SMALL).fit(TEXTS, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("everywhere", lambda a: np.array([5], dtype=np.int32), "not in its index"),
+        ("labels", lambda a: a[:0], "shape"),
+        ("labels", lambda a: a[::-1].copy(), "ascending"),
+        ("classifier", lambda a: a * np.nan, "NaN"),
+        ("classifier", lambda a: a.astype(np.float64), "described wrongly"),
+        ("word_vectors", lambda a: a[:, 1:].copy(), "shape"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(tmp_path: Path, name: str, change: Any, message: str) -> None:
+    folder = tmp_path / "model"
+    LightDXML(**SMALL).fit(TEXTS, NAMES).save(folder)
+    arrays = load_file(folder / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    write(folder, "arrays.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize("settings", [{}, {"relu": True, "residual": True, "frequent_labels": 2}], ids=str)
+def test_a_saved_model_predicts_the_same_in_a_new_process(tmp_path: Path, settings: dict[str, Any]) -> None:
+    texts = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
+    labels = [["cat, 🐈"], ["dog\n"], ["cat, 🐈", "dog\n"], []] * 10
+    trained = LightDXML(**(SMALL | settings)).fit(texts, labels)
+    trained.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.predict(texts, k=2) == trained.predict(texts, k=2)
+    assert again.model_.config == trained.model_.config
+    assert again.config() == trained.model_.config
+    program = (
+        "import sys, numpy as np; from lightdxml import load\n"
+        "labels, scores = load(sys.argv[1]).rank(sys.argv[2:], 2)\n"
+        "sys.stdout.write(labels.tobytes().hex() + ' ' + scores.tobytes().hex())"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model"), *texts]
+    out = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert out == " ".join(array.tobytes().hex() for array in trained.rank(texts, 2))
+
+
+def test_a_model_folder_is_replaced_whole_and_nothing_else_is(tmp_path: Path) -> None:
+    X, Y = topics(60)
+    trained = LightDXML(**SMALL).fit(X, Y)
+    trained.save(tmp_path / "model")
+    trained.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("important")
+    with pytest.raises(ValueError, match="holds something that is no model"):
+        trained.save(tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "important"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("manifest.json", b"{", "is damaged"),
+        ("manifest.json", b'{"format": 99}', "update lightdxml"),
+        ("manifest.json", None, "is no model"),
+        ("arrays.safetensors", b"x" * 100, "is damaged"),
+        ("arrays.safetensors", None, "is damaged"),
+        ("manifest.json", b"[1]", "names no format"),
+        ("manifest.json", b'{"format": 1}', "train the model again"),
+        ("label_names.json", b'["a"]', "1 label names for 2 labels"),
+        ("label_names.json", b'{"a": 1}', "no list of names"),
+        ("label_names.json", None, "is damaged"),
+        ("vocabulary.json", b'["a"]', "do not fit together"),
+    ],
+)
+def test_a_damaged_model_is_refused(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
+    folder = tmp_path / "model"
+    LightDXML(**SMALL).fit(["a cat", "a dog", "the cat", "the dog"], [["c"], ["d"], ["c"], ["d"]]).save(folder)
+    (folder / name).unlink()
+    if content is not None:
+        write(folder, name, content)
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
+@pytest.mark.parametrize("name", ["arrays.safetensors", "label_names.json", "vocabulary.json", "history.json"])
+@pytest.mark.parametrize("change", ["missing", "cut", "altered"])
+def test_every_file_is_checked(trained: LightDXML, tmp_path: Path, name: str, change: str) -> None:
+    trained.save(tmp_path / "model")
+    path = tmp_path / "model" / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if change == "cut":
+        path.write_bytes(content[:-1])
+    elif change == "altered":
+        content[-3] ^= 1
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"is damaged .*{name}.*copy or train it again"):
+        load(tmp_path / "model")
+
+
+def test_a_manifest_cannot_name_files_elsewhere(trained: LightDXML, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    manifest["files"]["../secret"] = {"bytes": 1, "sha256": "00"}
+    (tmp_path / "model" / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=r"names a file '\.\./secret'"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"{}",
+        b"[]",
+        b"{",
+        b'{"labels": {"dtype": "I32", "shape": [1000000000000], "data_offsets": [0, 4]}}',
+        b'{"labels": {"dtype": "I32", "shape": [-1], "data_offsets": [4, 0]}}',
+        b'{"labels": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}}',
+        b'{"labels": {"dtype": "I32", "shape": [4], "data_offsets": [0, 16]}, "labels2": 5}',
+    ],
+)
+def test_a_header_that_lies_is_refused(trained: LightDXML, tmp_path: Path, header: bytes) -> None:
+    trained.save(tmp_path / "model")
+    write(tmp_path / "model", "arrays.safetensors", len(header).to_bytes(8, "little") + header + bytes(16))
+    with pytest.raises(ValueError, match="is damaged"):
+        load(tmp_path / "model")
+    write(tmp_path / "model", "arrays.safetensors", (1 << 62).to_bytes(8, "little") + header)
+    with pytest.raises(ValueError, match="is damaged"):
+        load(tmp_path / "model")
+
+
+def test_arrays_are_mapped_and_half_as_large(trained: LightDXML, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    again = load(tmp_path / "model").model_
+    assert again.classifier.dtype == again.encoder.vectors.dtype == np.float16
+    assert isinstance(again.classifier.base, np.memmap) or isinstance(again.classifier, np.memmap)
+    assert not again.classifier.flags.writeable
+
+
+def test_float32_is_kept_where_asked_for_and_where_float16_cannot_hold_it(tmp_path: Path) -> None:
+    X, Y = topics(60)
+    wide = LightDXML(**SMALL, precision="float32").fit(X, Y)
+    wide.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_.classifier.dtype == np.float32
+    np.testing.assert_array_equal(again.rank(X)[1], wide.rank(X)[1])
+    vectors = np.full((42, 16), 1e5, dtype=np.float32)
+    assert LightDXML(**SMALL, vectors=vectors).fit(X, Y).model_.encoder.vectors.dtype == np.float32
+
+
+def test_what_rounding_costs_is_in_the_history() -> None:
+    X, Y = topics(60)
+    (entry,) = [entry for entry in LightDXML(**SMALL).fit(X, Y).history_ if entry["phase"] == "rounding"]
+    assert entry["precision"] == "float16"
+    assert abs(entry["before"]["P@1"] - entry["after"]["P@1"]) < 5
+
+
+@pytest.fixture(scope="module")
+def graph_model() -> LightDXML:
+    X, Y = topics(200, labels=60)
+    return LightDXML(**SMALL, index="hnsw").fit(X, Y)
+
+
+def test_a_stored_graph_is_searched_as_the_built_one(graph_model: LightDXML, tmp_path: Path) -> None:
+    X, _ = topics(50, labels=60, seed=3)
+    graph_model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_.shortlist.kind == "hnsw"
+    for found, expected in zip(again.rank(X), graph_model.rank(X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("graph_levels", lambda a: a * 0, "levels that cannot be"),
+        ("graph_levels", lambda a: a + 1, "not there"),
+        ("graph_neighbours", lambda a: np.where(a >= 0, 60, a).astype(np.int32), "not there"),
+        ("graph_neighbours", lambda a: a - 1, "not there"),
+        ("graph_entry", lambda a: a - 61, "starts from"),
+        ("graph_entry", lambda a: np.zeros(2, dtype=np.int32), "shape"),
+    ],
+)
+def test_a_graph_that_leads_astray_is_refused(
+    graph_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
+) -> None:
+    graph_model.save(tmp_path / "model")
+    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model")
+
+
+def test_a_link_to_a_label_below_its_level_is_refused() -> None:
+    links = shortlist._LINKS
+    neighbours = np.full(2 * links + 3 * links, -1, dtype=np.int32)
+    neighbours[links * 4] = 0
+    graph = shortlist.Graph(np.array([1, 2], dtype=np.int32), neighbours, entry=1)
+    with pytest.raises(ValueError, match="not on their level"):
+        shortlist.check_graph(graph, 2)
+
+
+def test_one_document_finds_the_labels_that_a_batch_finds() -> None:
+    rng = np.random.default_rng(0)
+    vectors = unit_rows(rng.normal(size=(20_000, 24)).astype(np.float32))
+    near = vectors[:40] + rng.normal(size=(40, 24)) / 10
+    documents = unit_rows(near.astype(np.float32))
+    index = shortlist.build(np.arange(20_000, dtype=np.int32), vectors.astype(np.float16), "exact")
+    batch = shortlist.search(index, documents, 50)
+    alone = np.concatenate([shortlist.search(index, documents[i : i + 1], 50) for i in range(40)])
+    assert (np.sort(batch, axis=1) == np.sort(alone, axis=1)).mean() > 0.999

@@ -1,0 +1,460 @@
+"""Word vectors: every kind of file gives the same vectors, or is refused in one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from lightdxml.data import DataError, files
+from lightdxml.data.dataset import Texts
+from lightdxml.text import fasttext_bin, vectors
+from lightdxml.text.fasttext_bin import Ngrams
+from lightdxml.text.vectors import WordVectors
+
+TINY = "2 3\ncat 1 2 3\ndog -1 0.5 1e-1\n"
+
+
+def write(folder: Path, content: str | bytes, name: str = "tiny.vec") -> Path:
+    with files.writing(folder / name) as stream:
+        stream.write(content if isinstance(content, bytes) else content.encode())
+    return folder / name
+
+
+def refused(path: Path, vocabulary: Sequence[str] = ("cat", "dog")) -> str:
+    with pytest.raises(DataError) as caught:
+        vectors.read(path, vocabulary)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith(str(path.parent))
+    return message.replace(f"{path.parent}{os.sep}", "")
+
+
+# --- text
+
+
+@pytest.mark.parametrize("name", ["tiny.vec", "tiny.vec.gz", "tiny.txt.zst", "no suffix"])
+def test_reads_rows_of_the_vocabulary_in_its_order(tmp_path: Path, name: str) -> None:
+    found = vectors.read(write(tmp_path, TINY, name), ["dog", "cow", "cat"])
+    assert found.matrix.dtype == np.float32
+    assert found.matrix.tolist() == [[-1, 0.5, np.float32(0.1)], [0, 0, 0], [1, 2, 3]]
+    assert found.known.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "cat 1 2 3\ndog 4 5 6\n",
+        "cat 1 2 3\ndog 4 5 6",
+        "\ufeffcat 1 2 3\r\ndog 4 5 6\r\n",
+        "2 3\ncat 1 2 3 \ndog 4 5 6 \n\n",
+        ". . . 0 0 0\ncat 1 2 3\na b 9 9 9\ndog 4 5 6\n",
+        b"4 3\nbad\xff\xe2\x80 0 0 0\n\xc2\x85 7 7 7\ncat 1 2 3\ndog 4 5 6\n",
+    ],
+    ids=["glove", "no last line end", "windows", "trailing spaces", "words with spaces", "odd bytes"],
+)
+def test_reads_what_other_programs_write(tmp_path: Path, content: str | bytes) -> None:
+    found = vectors.read(write(tmp_path, content), ["cat", "dog"])
+    assert found.matrix.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("content", "row"),
+    [
+        ("CAT 1 1\nCat 2 2\n", [1, 1]),
+        ("CAT 1 1\ncat 2 2\ncat 3 3\n", [2, 2]),
+        ("cat 2 2\nCAT 1 1\n", [2, 2]),
+    ],
+)
+def test_a_word_as_it_stands_wins_over_one_in_capitals_and_the_first_of_equals_wins(
+    tmp_path: Path, content: str, row: list[float]
+) -> None:
+    assert vectors.read(write(tmp_path, content), ["cat"]).matrix.tolist() == [row]
+
+
+def test_a_word_in_another_unicode_form_is_the_same_word(tmp_path: Path) -> None:
+    assert vectors.read(write(tmp_path, "CAFE\u0301 1 2\n"), ["caf\u00e9"]).known.all()
+
+
+def test_a_pair_has_the_mean_of_its_words_and_none_if_one_is_unknown(tmp_path: Path) -> None:
+    found = vectors.read(write(tmp_path, "cat 1 2\ndog 3 6\n"), ["cat dog", "cat", "cat cow", "cat cat"])
+    assert found.matrix.tolist() == [[2, 4], [1, 2], [0, 0], [1, 2]]
+    assert found.known.tolist() == [True, True, False, True]
+
+
+def test_an_empty_vocabulary_has_no_vectors(tmp_path: Path) -> None:
+    assert vectors.read(write(tmp_path, TINY), []).matrix.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("2 3\ncat 1 2 3\ncow 1 2\n", "line 3: found 2 numbers after 'cow 1 2', expected a word and 3 numbers"),
+        ("cat 1.0 2.0\ncow 1.0 2.0 3.0\n", "line 2: found 3 numbers after 'cow 1.0 2.0 3.0', expected a word and 2"),
+        ("cat 1 2\ndog 1 x\n", "line 2: found 'x', expected a number"),
+        ("cat 1 2\ndog  1\n", "line 2: found '', expected a number"),
+        ("cat 1 nan\n", "line 1: found 'nan', expected a finite number"),
+        ("cat 1 -inf\n", "line 1: found '-inf', expected a finite number"),
+        ("cat 1 1e39\n", "line 1: found '1e39', expected a finite number"),
+        ("3 3\ncat 1 2 3\n", "found 1 vectors, expected the 3 that line 1 announces"),
+        ("1 2\ncat 1 2\ndog 1 2\n", "found 2 vectors, expected the 1 that line 1 announces"),
+        ("2 0\ncat\ndog\n", "line 1: found 0 dimensions, expected 1 to 10,000"),
+        ("2 999999999999\ncat 1\n", "line 1: found 999,999,999,999 dimensions"),
+        ("", "found an empty file"),
+        ("\n\n", "found an empty file"),
+        ("a text about cats\n", "line 1: found 'a text about cats', expected word vectors"),
+        ('{"cat": [1, 2]}\n', "expected word vectors"),
+        (b"\xff\xfec\x00a\x00", "text in UTF-16"),
+        (b"PK\x03\x04\x00\x00", "expected word vectors"),
+        (b"1 2\ncat \x00\x00\x80\x3f\x00\x00\x80\x3f", "line 2: found binary data (word2vec's binary form?)"),
+        (b"x" * (1 << 22), "line 1: found more than 4,194,304 bytes"),
+    ],
+)
+def test_bad_text_is_refused_with_its_line(tmp_path: Path, content: str | bytes, message: str) -> None:
+    assert message in refused(write(tmp_path, content))
+
+
+def test_compressed_text_that_breaks_off_is_refused(tmp_path: Path) -> None:
+    packed = gzip.compress(os.urandom(5000).hex().encode())
+    assert "breaks off" in refused(write(tmp_path, packed[:-1000], "cut.vec"))
+
+
+def test_a_path_to_nothing_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none.vec") == "none.vec: found nothing there, expected an existing file"
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_make_the_reader_fail_otherwise(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.vec"
+    path.write_bytes(content)
+    try:
+        found = vectors.read(path, ["a", "0"])
+    except DataError:
+        return
+    assert np.isfinite(found.matrix).all()
+
+
+# --- NumPy arrays
+
+
+@pytest.mark.parametrize("words", ["X.txt", "X.vocab", "vocabulary.txt"])
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_reads_an_array_with_its_words_beside_it(tmp_path: Path, words: str, whole_folder: bool) -> None:
+    np.save(tmp_path / "X.npy", np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float64))
+    (tmp_path / words).write_text("Cat\ncow\ncat\n")
+    found = vectors.read(tmp_path if whole_folder else tmp_path / "X.npy", ["dog", "cat"])
+    assert found.matrix.tolist() == [[0, 0], [5, 6]]
+    assert found.known.tolist() == [False, True]
+
+
+def save(folder: Path, array: NDArray[np.generic], words: str = "cat\ndog\n") -> Path:
+    np.save(folder / "X.npy", array)
+    (folder / "X.txt").write_text(words)
+    return folder / "X.npy"
+
+
+@pytest.mark.parametrize(
+    ("array", "words", "message"),
+    [
+        (np.ones((3, 2)), "cat\ndog\n", "X.txt: found 2 words, expected 3, one for each row of X.npy"),
+        (np.ones(3), "cat\n", "X.npy: found an array of shape (3,)"),
+        (np.ones((2, 2), dtype=np.int64), "cat\ndog\n", "and type int64, expected floating-point numbers"),
+        (np.array([[1, 2], [3, np.nan]]), "cat\ndog\n", "NaN, or a number beyond float32, in row 1"),
+        (np.array([[1, 2], [3, 1e300]]), "cat\ndog\n", "NaN, or a number beyond float32, in row 1"),
+    ],
+)
+def test_a_bad_array_is_refused(tmp_path: Path, array: NDArray[np.generic], words: str, message: str) -> None:
+    assert message in refused(save(tmp_path, array, words))
+
+
+def test_an_array_of_python_objects_is_never_unpickled(tmp_path: Path) -> None:
+    path = save(tmp_path, np.ones((2, 2)))
+    np.save(path, np.array([[Exploding()]], dtype=object))
+    assert "no readable NumPy array" in refused(path)
+
+
+class Exploding:
+    """Fails the test where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
+        return pytest.fail, ("unpickled",)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-9],
+        lambda data: data[:20],
+        lambda data: data.replace(b"(2, 2)", b"(9, 9)"),
+        lambda data: data.replace(b"(2, 2)", b"(((((("),
+        lambda data: data.replace(b"'<f8'", b"'<x8'"),
+    ],
+)
+def test_a_damaged_array_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = save(tmp_path, np.ones((2, 2)))
+    path.write_bytes(damage(path.read_bytes()))
+    assert "no readable NumPy array" in refused(path)
+
+
+def test_an_array_without_words_a_compressed_one_and_a_folder_of_several_are_refused(tmp_path: Path) -> None:
+    path = save(tmp_path, np.ones((2, 2)))
+    packed = write(tmp_path, path.read_bytes(), "X.npy.gz")
+    assert "decompress it" in refused(packed)
+    np.save(tmp_path / "other.npy", np.ones((2, 2)))
+    assert "found 2 NumPy arrays" in refused(tmp_path)
+    assert "X.txt or X.vocab or vocabulary.txt beside it" in refused(tmp_path / "other.npy").replace("other.", "X.")
+
+
+# --- fastText models
+
+BUCKET, DIMENSIONS = 7, 2
+ENTRIES = [("cat", 0), ("Zürich", 0), ("</s>", 0), ("__label__pet", 1)]
+
+
+def model(
+    *,
+    version: int = 12,
+    dimensions: int = DIMENSIONS,
+    kind: int = 2,
+    bucket: int = BUCKET,
+    least: int = 3,
+    most: int = 4,
+    entries: Sequence[tuple[str, int]] = ENTRIES,
+    counts: tuple[int, int, int] | None = None,
+    pruned: int = -1,
+    quantised: bool = False,
+    shape: tuple[int, int] | None = None,
+    rows: NDArray[np.float32] | None = None,
+) -> bytes:
+    """Return a fastText model, byte by byte."""
+    n_words = sum(type_ == 0 for _, type_ in entries)
+    rows = table(n_words + bucket) if rows is None else rows
+    settings = (dimensions, 5, 5, 1, 5, 1, 2, kind, bucket, least, most, 100)
+    parts = [
+        struct.pack("<2i", 793712314, version),
+        struct.pack("<12id", *settings, 1e-4),
+        struct.pack("<3i2q", *(counts or (len(entries), n_words, len(entries) - n_words)), 1000, pruned),
+        *(word.encode() + b"\0" + struct.pack("<qb", 10, type_) for word, type_ in entries),
+        struct.pack("<b2q", quantised, *(shape or rows.shape)),
+        rows.astype("<f4").tobytes(),
+    ]
+    return b"".join(parts)
+
+
+def table(n: int) -> NDArray[np.float32]:
+    return np.arange(2 * n, dtype=np.float32).reshape(n, 2) ** 2
+
+
+def fnv(ngram: str) -> int:
+    """Return fastText's hash, with its signed bytes."""
+    value = 2166136261
+    for byte in ngram.encode():
+        signed = byte - 256 if byte > 127 else byte
+        value = ((value ^ (signed % 2**32)) * 16777619) % 2**32
+    return value
+
+
+def test_the_hash_is_fnv_1a_for_ascii() -> None:
+    # Published test values of 32-bit FNV-1a.
+    assert fnv("a") == 0xE40C292C
+    assert fnv("foobar") == 0xBF9CF968
+    assert Ngrams(0, 2**32, 6, 6).rows("fooba")[-1] == fnv("fooba>")
+
+
+@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz", "tiny.bin.zst"])
+def test_a_word_has_the_mean_of_its_row_and_its_ngrams(tmp_path: Path, name: str) -> None:
+    found = vectors.read(write(tmp_path, model(), name), ["cat", "zürich", "cats"])
+    rows = table(3 + BUCKET)
+    cat = [0] + [3 + fnv(ngram) % BUCKET for ngram in ("<ca", "<cat", "cat", "cat>", "at>")]
+    zurich = ["<Zü", "<Zür", "Zür", "Züri", "üri", "üric", "ric", "rich", "ich", "ich>", "ch>"]
+    cats = ["<ca", "<cat", "cat", "cats", "ats", "ats>", "ts>"]
+    expected = [
+        rows[cat].mean(axis=0),
+        rows[[1] + [3 + fnv(ngram) % BUCKET for ngram in zurich]].mean(axis=0),
+        rows[[3 + fnv(ngram) % BUCKET for ngram in cats]].mean(axis=0),
+    ]
+    np.testing.assert_allclose(found.matrix, expected, rtol=1e-6)
+    assert found.known.all()
+
+
+def test_blocks_of_rows_give_the_same_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, words = write(tmp_path, model()), ["cat", "zürich", "cats", "dog"]
+    whole = vectors.read(path, words).matrix
+    monkeypatch.setattr(fasttext_bin, "_BLOCK_BYTES", 3 * 4 * DIMENSIONS)
+    packed = write(tmp_path, model(), "tiny.bin.gz")
+    np.testing.assert_allclose(vectors.read(path, words).matrix, whole, rtol=1e-6)
+    np.testing.assert_array_equal(vectors.read(packed, words).matrix, vectors.read(path, words).matrix)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [model(most=0, bucket=0), model(most=0), model(version=11, kind=3)],
+    ids=["no buckets", "no n-grams", "an old classifier"],
+)
+def test_without_ngrams_a_word_has_its_row_and_others_are_unknown(tmp_path: Path, content: bytes) -> None:
+    found = vectors.read(write(tmp_path, content), ["cat", "dog", "__label__pet"])
+    assert found.matrix.tolist() == [[0, 1], [0, 0], [0, 0]]
+    assert found.known.tolist() == [True, False, False]
+
+
+def test_single_characters_at_the_ends_and_the_end_of_sentence_are_no_ngrams() -> None:
+    ngrams = Ngrams(n_words=0, bucket=2**32, least=1, most=2)
+    assert ngrams.rows("a") == [fnv("<a"), fnv("a"), fnv("a>")]
+    assert ngrams.rows("</s>") == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (model(quantised=True), "found a quantised fastText model, expected the model before it was quantised"),
+        (model(pruned=3), "found a quantised fastText model"),
+        (model(version=13), "found version 13"),
+        (model(dimensions=2**31 - 1), "found 2,147,483,647 dimensions"),
+        (model(dimensions=0), "found 0 dimensions"),
+        (model(most=2**31 - 1), "found n-grams of up to 2147483647 characters"),
+        (model(bucket=3, shape=(5, 2)), "found a matrix of 5 × 2"),
+        (model(shape=(10, 3)), "found a matrix of 10 × 3"),
+        (model(shape=(2**62, 2)), "found a fastText model that breaks off"),
+        (model(counts=(2**31 - 1, 2**31 - 1, 0)), "found a fastText model that breaks off"),
+        (model(counts=(3, -1, 4)), "found -1 words and 4 labels among 3 entries"),
+        (model(counts=(9, 3, 1)), "found 3 words and 1 labels among 9 entries"),
+        (model(rows=np.full((10, 2), np.nan, dtype=np.float32)), "NaN or an infinite number in the vector of 'cat'"),
+        (model(rows=np.full((10, 2), 3e38, dtype=np.float32)), "NaN or an infinite number in the vector of 'cat'"),
+        (model(entries=[("x" * 3_000_000, 0)]), "found a word of more than 1,048,576 bytes"),
+    ],
+)
+@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz"])
+def test_a_bad_model_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    assert message in refused(write(tmp_path, content, name))
+
+
+@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz"])
+def test_a_model_that_breaks_off_is_refused_wherever_it_does(tmp_path: Path, name: str) -> None:
+    whole = model()
+    for n in range(6, len(whole), 7):
+        assert "found a fastText model that breaks off" in refused(write(tmp_path, whole[:n], name))
+
+
+@given(st.data())
+def test_no_damage_makes_the_reader_fail_otherwise(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    content = bytearray(model())
+    for _ in range(3):
+        content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "any.bin"
+    path.write_bytes(content)
+    try:
+        found = vectors.read(path, ["cat", "dog"])
+    except DataError:
+        return
+    assert np.isfinite(found.matrix).all()
+
+
+def test_a_model_that_another_program_wrote_gives_its_vectors(tmp_path: Path) -> None:
+    fasttext = pytest.importorskip("gensim.models.fasttext")
+    texts = [text.replace("purrs", "öppnar").split() for text in PETS]
+    trained = fasttext.FastText(texts, vector_size=5, min_count=1, bucket=50, workers=1, epochs=1)
+    fasttext.save_facebook_model(trained, str(tmp_path / "model.bin"))
+    words = ["cat", "öppnar", "öppnad", "sleeps", "unheard"]
+    found = vectors.read(tmp_path / "model.bin", words)
+    np.testing.assert_allclose(found.matrix, [trained.wv[word] for word in words], rtol=1e-4, atol=1e-6)
+
+
+# --- vectors to begin with
+
+
+def found_vectors(n: int, d: int) -> WordVectors:
+    matrix = np.random.default_rng(5).standard_normal((n, d)).astype(np.float32) * 7
+    known = np.arange(n) % 3 > 0
+    matrix[~known] = 0
+    return WordVectors(matrix, known)
+
+
+def test_known_vectors_keep_their_directions_at_length_1_on_average() -> None:
+    found = found_vectors(30, 4)
+    start = vectors.starting_vectors(found, 4, np.random.default_rng(0))
+    lengths = np.linalg.norm(start[found.known], axis=1)
+    np.testing.assert_allclose(lengths.mean(), 1, rtol=1e-5)
+    cosines = np.einsum("ij,ij->i", start, found.matrix)[found.known]
+    np.testing.assert_allclose(cosines, lengths * np.linalg.norm(found.matrix[found.known], axis=1), rtol=1e-4)
+
+
+def test_unknown_terms_and_further_dimensions_are_random_and_repeatable() -> None:
+    found = found_vectors(3000, 4)
+    start = vectors.starting_vectors(found, 64, np.random.default_rng(0))
+    assert start.dtype == np.float32
+    np.testing.assert_allclose(start[~found.known].std(), 1 / 8, rtol=0.02)
+    np.testing.assert_allclose(start[:, 4:].std(), 1 / 8, rtol=0.02)
+    np.testing.assert_array_equal(start, vectors.starting_vectors(found, 64, np.random.default_rng(0)))
+
+
+def test_more_dimensions_than_wanted_are_reduced_to_the_main_ones() -> None:
+    plane = found_vectors(40, 2)
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 6)))[0][:2].astype(np.float32)
+    start = vectors.starting_vectors(WordVectors(plane.matrix @ turn, plane.known), 2, np.random.default_rng(0))
+    given = vectors.starting_vectors(plane, 2, np.random.default_rng(0))
+    known = plane.known
+    np.testing.assert_allclose(start[known] @ start[known].T, given[known] @ given[known].T, atol=1e-4)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_nothing_found_or_only_zeros_is_a_random_start(known: bool) -> None:
+    found = WordVectors(np.zeros((5, 3), dtype=np.float32), np.full(5, known))
+    start = vectors.starting_vectors(found, 4, np.random.default_rng(0))
+    expected = np.random.default_rng(0).standard_normal((5, 4), dtype=np.float32) / np.float32(2)
+    np.testing.assert_array_equal(start, expected)
+
+
+# --- training
+
+PETS = ["the cat purrs and sleeps", "a dog barks and sleeps", "the Cat purrs", "my dog barks"] * 30
+
+TRAINED = """
+from tests.text.test_vectors import PETS
+from lightdxml.text import vectors
+print(vectors.train(PETS, ["cat", "dog"], 8, 3, epochs=2).matrix.tobytes().hex())
+"""
+
+
+def test_trained_vectors_are_those_of_the_corpus() -> None:
+    pytest.importorskip("gensim")
+    texts = Texts(PETS, ["title"] * len(PETS))
+    found = vectors.train(texts, ["cat", "title", "cow", "cat dog"], 8, seed=3, epochs=2)
+    assert found.matrix.shape == (4, 8)
+    assert found.known.tolist() == [True, True, False, True]
+    assert np.isfinite(found.matrix).all()
+    assert np.abs(found.matrix[0]).sum() > 0
+    other = vectors.train(texts, ["cat", "title", "cow", "cat dog"], 8, seed=4, epochs=2)
+    assert not np.array_equal(found.matrix, other.matrix)
+
+
+def test_trained_vectors_are_the_same_in_every_process() -> None:
+    pytest.importorskip("gensim")
+    here = vectors.train(PETS, ["cat", "dog"], 8, 3, epochs=2).matrix.tobytes().hex()
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", TRAINED]
+    there = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert there.strip() == here
+
+
+def test_texts_without_words_give_no_vectors() -> None:
+    pytest.importorskip("gensim")
+    assert not vectors.train(["", "?"], ["cat"], 8, seed=0).known.any()
+
+
+def test_a_missing_library_is_said_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gensim", None)
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(ImportError, match=r'pip install "lightdxml\[vectors\]"'):
+        vectors.train(PETS, ["cat"], 8, seed=0)
