@@ -155,7 +155,8 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         X
             Texts, or a matrix of features from 0, documents × features.
         Y
-            Label names or numbers, a list or set for each document; or a matrix, documents × labels.
+            Label names or numbers, a list or set for each document, or one number each; or a matrix, documents ×
+            labels.
         dev
             X and Y of documents on which β and the epoch are chosen; without it a slice of these is set aside.
         label_names
@@ -245,6 +246,8 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         """Return X as a matrix."""
         texts = _texts(X)
         if texts is None:
+            if getattr(X, "ndim", 2) == 1:
+                raise ValueError("X has one dimension: give documents × features (Reshape your data with X[None])")
             return X
         vectoriser = self._trained().vectoriser
         if vectoriser is None:
@@ -344,7 +347,13 @@ def _label_rows(Y: Any) -> list[list[Any]] | None:
     """Return Y as a list of labels for each document, None if it is a matrix."""
     if scipy.sparse.issparse(Y) or getattr(Y, "ndim", 1) == 2:
         return None
-    return [_row(i, row) for i, row in enumerate(Y)]
+    if Y is None:
+        raise ValueError(
+            "LightDXML requires y to be passed, but the target y is None: give the labels of each document"
+        )
+    # Numbers alone, as scikit-learn has them for classes, are one label each. Single strings are not taken so: most
+    # often they hold several labels that were not taken apart.
+    return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(Y)]
 
 
 def _row(i: int, row: Any) -> list[Any]:

@@ -176,11 +176,11 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
     """Return features as CSR float32 with rows of length 1, or say what is wrong with them."""
     X = csr_matrix(X, dtype=np.float32, copy=True)
     if n_features is not None and X.shape[1] != n_features:
-        raise ValueError(f"X has {X.shape[1]} features and the model {n_features}: they must agree")
+        raise ValueError(f"X has {X.shape[1]} features, but LightDXML is expecting {n_features} features as input")
     if not np.all(np.isfinite(X.data)):
         raise ValueError("X holds NaN or infinite values: every feature must be a finite number")
     if (X.data < 0).any():
-        raise ValueError("X holds negative values: features are weights of words, from 0")
+        raise ValueError("Negative values in data passed as X: features are weights of words, from 0")
     X.sum_duplicates()
     X.indices = X.indices.astype(np.int32, copy=False)
     counts = np.diff(X.indptr)

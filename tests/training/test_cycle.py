@@ -140,7 +140,7 @@ def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) ->
     [
         ([[np.nan, 1]], [[1]], "X holds NaN or infinite"),
         ([[np.inf, 1]], [[1]], "X holds NaN or infinite"),
-        ([[-1.0, 1]], [[1]], "X holds negative values"),
+        ([[-1.0, 1]], [[1]], "Negative values in data"),
         ([[1.0], [2.0]], [[1]], "2 and 1 rows"),
         ([[1.0]], [[np.nan]], "Y holds NaN"),
         ([[1.0]], [[-1]], "Y holds NaN, infinite or negative"),
@@ -156,7 +156,7 @@ def test_bad_input_is_refused_before_any_training(X: Any, Y: Any, message: str) 
 def test_features_of_another_width_are_refused() -> None:
     X, Y = topics(60)
     model = fit(X, Y, Config(**SMALL)).model
-    with pytest.raises(ValueError, match="X has 5 features and the model 42"):
+    with pytest.raises(ValueError, match="X has 5 features, but LightDXML is expecting 42"):
         predict(model, csr_matrix((1, 5)))
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json as json_format
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -37,7 +36,7 @@ def run(
     estimator.threads = threads
     trained = estimator.model_
     show = _as_json if json else _as_text
-    with stream.opened(file, cast("io.BufferedReader", sys.stdin.buffer)) as source:
+    with stream.opened(file) as source:
         batches = (
             stream.feature_batches(file, source, trained.n_features)
             if trained.vectoriser is None

@@ -37,12 +37,19 @@ def reading(path: Path) -> Iterator[BinaryIO]:
 
     Whatever goes wrong with the file inside the `with` becomes a `DataError`.
     """
-    try:
+    with faults_of(path):
         # Before it is opened: opening a pipe waits for its writer.
         if not path.is_dir() and not path.is_file() and path.exists():
             raise DataError(path, "a pipe or a device", "a file: save the data to one first")
         with path.open("rb") as raw, uncompressed(raw) as stream:
             yield stream
+
+
+@contextmanager
+def faults_of(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a file inside the `with` into a `DataError`."""
+    try:
+        yield
     except EOFError as error:
         raise DataError(path, "compressed data that breaks off", "a complete file: fetch or copy it again") from error
     except (gzip.BadGzipFile, zlib.error, zstd.ZstdError) as error:

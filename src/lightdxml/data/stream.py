@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import table, xc_text
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import UTF8_BOM, check_encoding, decode, reading, uncompressed
+from lightdxml.data.files import UTF8_BOM, check_encoding, decode, faults_of, reading, uncompressed
 from lightdxml.data.jsonl import parse_record, text_field
 
 # What is read at once: many documents where they are at hand, no waiting for more where they are typed.
@@ -33,13 +34,16 @@ class Batch:
 
 
 @contextmanager
-def opened(path: Path, standard_input: io.BufferedReader) -> Iterator[BinaryIO]:
+def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file, plain or compressed; `-` is standard input."""
     if str(path) != "-":
         with reading(path) as stream:
             yield stream
         return
-    with uncompressed(standard_input) as stream:
+    raw = sys.stdin.buffer
+    # Its first bytes must be looked at without being taken away.
+    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
+    with faults_of(path), uncompressed(buffered) as stream:
         yield stream
 
 

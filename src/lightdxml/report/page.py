@@ -47,7 +47,7 @@ class Subject:
     metrics
         All measures at k from 1 to `analysis.DEPTH`, in percent.
     frequency
-        How many training documents each label has; None where that is not known.
+        How many training documents each label has.
     train_documents
         How many documents there were to train on; None where that is not known.
     texts, ids
@@ -64,7 +64,7 @@ class Subject:
     estimator: Any
     measured: Measured
     metrics: dict[str, float]
-    frequency: NDArray[np.int64] | None = None
+    frequency: NDArray[np.int64]
     train_documents: int | None = None
     texts: Sequence[str] | None = None
     ids: Sequence[str] | None = None
@@ -316,8 +316,6 @@ def _first_and_mean(name: str, found: dict[str, float]) -> tuple[float, float]:
 
 
 def _frequency(subject: Subject, counted: Outcome) -> str:
-    if subject.frequency is None:
-        return _note("How frequent labels are in training is not known from this data: give one with a train part.")
     bins = analysis.by_frequency(counted, subject.frequency)
     rows = [
         [p.name, f"{p.labels:,}", f"{p.pairs:,}", _percent(p.recall), f"{p.predicted:,}", _percent(p.precision)]
@@ -358,13 +356,9 @@ def _label_table(
     subject: Subject, title: str, name: str, counts: NDArray[np.int64], of: NDArray[np.int64], of_name: str
 ) -> str:
     rows = [
-        [_label(subject, j), f"{counts[j]:,}", f"{of[j]:,}", _frequency_of(subject, j)] for j in analysis.most(counts)
+        [_label(subject, j), f"{counts[j]:,}", f"{of[j]:,}", f"{subject.frequency[j]:,}"] for j in analysis.most(counts)
     ]
     return f"<div><h3>{title}</h3>\n{_table(('label', name, of_name, 'in training'), rows)}</div>\n"
-
-
-def _frequency_of(subject: Subject, j: int) -> str:
-    return "–" if subject.frequency is None else f"{subject.frequency[j]:,}"
 
 
 def _bars(rows: Sequence[tuple[str, float, Sequence[str]]], columns: Sequence[str]) -> str:

@@ -35,6 +35,8 @@ def fit(
     """
     X, Y = check_features(X), check_labels(Y)
     _check_pair(X, Y, "X and Y")
+    if X.shape[1] == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if Y.nnz == 0:
         raise ValueError("Y has no labels at all: at least one document must have one")
     if vectors is not None:
