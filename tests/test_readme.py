@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -33,3 +35,11 @@ def test_two_commands_stand_alone_on_their_lines() -> None:
     assert len(lines) == 2
     assert lines[0].endswith("lightdxml evaluate see-also-model see-also")
     assert lines[1].endswith("pytest -q")
+
+
+@pytest.mark.parametrize("name", ["own_csv.py", "subject_indexing.py"])
+def test_the_examples_run(tmp_path: Path, name: str) -> None:
+    command = [sys.executable, "-W", "error", str(README.parent / "examples" / name)]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "Beekeeping" in result.stdout or "cake" in result.stdout

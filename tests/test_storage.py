@@ -244,3 +244,14 @@ def test_one_document_finds_the_labels_that_a_batch_finds() -> None:
     batch = shortlist.search(index, documents, 50)
     alone = np.concatenate([shortlist.search(index, documents[i : i + 1], 50) for i in range(40)])
     assert (np.sort(batch, axis=1) == np.sort(alone, axis=1)).mean() > 0.999
+
+
+@pytest.mark.parametrize("name", ["format-2-texts", "format-2-features"])
+def test_a_model_that_an_earlier_version_wrote_predicts_as_it_did(name: str) -> None:
+    """The folders in tests/models stay as they are: a new format gets folders of its own beside them."""
+    folder = Path(__file__).parent / "models"
+    expected = json.loads((folder / f"{name}.json").read_text())
+    X: Any = TEXTS[:4] if name.endswith("texts") else topics(60)[0][:4]
+    labels, scores = load(folder / name).rank(X, len(expected["labels"][0]))
+    assert labels.tolist() == expected["labels"]
+    np.testing.assert_allclose(scores, expected["scores"], atol=1e-5)

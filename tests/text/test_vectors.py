@@ -408,6 +408,12 @@ def test_more_dimensions_than_wanted_are_reduced_to_the_main_ones() -> None:
     np.testing.assert_allclose(start[known] @ start[known].T, given[known] @ given[known].T, atol=1e-4)
 
 
+def test_numbers_near_the_limit_of_float32_are_scaled_all_the_same() -> None:
+    found = WordVectors(np.full((2, 3), 3e38, dtype=np.float32), np.ones(2, dtype=np.bool_))
+    start = vectors.starting_vectors(found, 3, np.random.default_rng(0))
+    np.testing.assert_allclose(start, np.full((2, 3), 3**-0.5), rtol=1e-6)
+
+
 @pytest.mark.parametrize("known", [False, True])
 def test_nothing_found_or_only_zeros_is_a_random_start(known: bool) -> None:
     found = WordVectors(np.zeros((5, 3), dtype=np.float32), np.full(5, known))
@@ -450,7 +456,7 @@ def test_trained_vectors_are_the_same_in_every_process() -> None:
 
 def test_texts_without_words_give_no_vectors() -> None:
     pytest.importorskip("gensim")
-    assert not vectors.train(["", "?"], ["cat"], 8, seed=0).known.any()
+    assert not vectors.train(["", "?"], ["cat"], 8, seed=2**40).known.any()
 
 
 def test_a_missing_library_is_said_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 _WORD = re.compile(r"\w\w+")
 _LONGEST_SENTENCE = 10_000  # gensim passes over what goes beyond
 _FEWEST = 2
+_SEEDS = 2**32  # the most that NumPy's older generators, which gensim uses, take
 # fastText's 2 million rows for n-grams would take gigabytes, for corpora that are rarely that rich.
 _BUCKETS = 100_000
 
@@ -51,7 +52,7 @@ def train(
     sentences = Sentences(texts)
     # One worker, and a hash that is the same in every process: the same texts give the same vectors.
     model = models.FastText(
-        sg=1, vector_size=dimensions, min_count=_FEWEST, bucket=_BUCKETS, seed=seed, workers=1, hashfxn=_hash
+        sg=1, vector_size=dimensions, min_count=_FEWEST, bucket=_BUCKETS, seed=seed % _SEEDS, workers=1, hashfxn=_hash
     )  # fmt: skip
     model.build_vocab(sentences)
     matrix = np.zeros((len(words), dimensions), dtype=np.float32)

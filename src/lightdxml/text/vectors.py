@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import UTF8_BOM, check_encoding, reading, text_lines
@@ -130,22 +131,24 @@ def starting_vectors(found: WordVectors, D: int, rng: np.random.Generator) -> ND
     """
     n = len(found.known)
     vectors: NDArray[np.float32] = rng.standard_normal((n, D), dtype=np.float32) / np.float32(np.sqrt(D))
-    rows = found.matrix[found.known]
+    rows = found.matrix[found.known].astype(np.float64)
     if rows.shape[1] > D:
         rows = _main_dimensions(rows, D)
-    length = float(np.linalg.norm(rows.astype(np.float64), axis=1).mean()) if len(rows) else 0.0
+    length = np.linalg.norm(rows, axis=1).mean() if len(rows) else 0
     if length > 0:
-        vectors[found.known, : rows.shape[1]] = rows / np.float32(length)
+        vectors[found.known, : rows.shape[1]] = rows / length
     return vectors
 
 
-def _main_dimensions(rows: NDArray[np.float32], D: int) -> NDArray[np.float32]:
+def _main_dimensions(rows: NDArray[np.float64], D: int) -> NDArray[np.float64]:
     """Return the rows' coordinates along the D directions in which they extend most."""
-    _, directions = np.linalg.eigh(rows.astype(np.float64).T @ rows)
-    main = directions[:, ::-1][:, :D]
-    # An eigenvector is one up to its sign: the largest coordinate is made positive.
-    signs = np.sign(main[np.abs(main).argmax(axis=0), np.arange(D)])
-    turned: NDArray[np.float32] = (rows @ (main * signs)).astype(np.float32)
+    # On one thread: the sums of several could differ in their last bits.
+    with threadpool_limits(limits=1, user_api="blas"):
+        _, directions = np.linalg.eigh(rows.T @ rows)
+        main = directions[:, ::-1][:, :D]
+        # An eigenvector is one up to its sign: the largest coordinate is made positive.
+        signs = np.sign(main[np.abs(main).argmax(axis=0), np.arange(D)])
+        turned: NDArray[np.float64] = rows @ (main * signs)
     return turned
 
 
