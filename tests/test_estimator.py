@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -126,3 +127,28 @@ def test_a_model_behind_a_link_is_replaced_and_the_link_stays(tmp_path: Path) ->
     trained.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+@pytest.mark.parametrize("at", ["X", "Y"])
+def test_a_sparse_matrix_with_columns_out_of_range_is_refused(at: str) -> None:
+    """SciPy does not look at them, and compiled code would read beyond its arrays."""
+    X, Y = topics(30)
+    trained = LightDXML(**SMALL).fit(X, Y)
+    broken = (X if at == "X" else Y).copy()
+    broken.indices[3] = 900_000_000
+    with pytest.raises(ValueError, match=f"{at} is no valid sparse matrix"):
+        LightDXML(**SMALL).fit(*((broken, Y) if at == "X" else (X, broken)))
+    if at == "X":
+        with pytest.raises(ValueError, match="X is no valid sparse matrix"):
+            trained.predict(broken)
+
+
+def test_a_stored_zero_is_no_word() -> None:
+    X, Y = topics(30)
+    zero = csr_matrix(([0.0], ([0], [3])), shape=(1, X.shape[1]))
+    assert LightDXML(**SMALL).fit(X, Y).predict(zero) == [[]]
+
+
+def test_more_labels_than_there_are_cost_nothing() -> None:
+    X, Y = topics(30)
+    assert LightDXML(**SMALL).fit(X, Y).rank(X[0], 10**12)[0].shape == (1, 12)

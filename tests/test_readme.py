@@ -37,9 +37,9 @@ def test_two_commands_stand_alone_on_their_lines() -> None:
     assert lines[1].endswith("pytest -q")
 
 
-@pytest.mark.parametrize("name", ["own_csv.py", "subject_indexing.py"])
-def test_the_examples_run(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "said"), [("own_csv.py", "why "), ("subject_indexing.py", "Beekeeping")])
+def test_the_examples_run(tmp_path: Path, name: str, said: str) -> None:
     command = [sys.executable, "-W", "error", str(README.parent / "examples" / name)]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stderr
-    assert "Beekeeping" in result.stdout or "cake" in result.stdout
+    assert said in result.stdout

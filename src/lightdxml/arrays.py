@@ -9,15 +9,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
+_TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8")}
 _LONGEST_HEADER = 1 << 20
 
 
 def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of float16, float32 or int32."""
-    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    """Write arrays of float16, float32, uint16, int32 or int64."""
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+    except SafetensorError as error:
+        raise OSError(f"{path} cannot be written ({error}): is there room on the disk?") from error
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:

@@ -42,10 +42,10 @@ class Encoder:
     relu: bool = False
     residual: Residual | None = None
 
-    def copy(self) -> Encoder:
-        """Return an encoder with arrays of its own."""
+    def copy(self, precision: Precision) -> Encoder:
+        """Return an encoder with arrays of its own, the word vectors in this precision."""
         residual = None if self.residual is None else Residual(self.residual.R.copy(), self.residual.bias.copy())
-        return Encoder(self.vectors.copy(), self.relu, residual)
+        return Encoder(rounded(self.vectors, precision), self.relu, residual)
 
 
 def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
@@ -81,16 +81,22 @@ def unit_rows(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     >>> unit_rows(np.array([[3, 4], [0, 0]], dtype=np.float32)).round(3).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
-    unit: NDArray[np.float32] = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    unit: NDArray[np.float32] = matrix.copy()
+    to_unit_rows(unit)
     return unit
 
 
+def to_unit_rows(matrix: NDArray[np.float32]) -> None:
+    """Bring rows to length 1 in place; rows of zeros stay what they are."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
+    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+
+
 def rounded(array: NDArray[np.float32], precision: Precision) -> NDArray[Any]:
-    """Return an array in the precision in which a model keeps it; in float32 if float16 cannot hold its numbers.
+    """Return a copy in the precision in which a model keeps it; in float32 if float16 cannot hold its numbers.
 
     >>> rounded(np.array([0.1], dtype=np.float32), "float16").dtype
     dtype('float16')
     """
     fits = precision == "float16" and bool(np.abs(array).max(initial=0) < np.finfo(np.float16).max)
-    return array.astype(np.float16 if fits else np.float32, copy=False)
+    return array.astype(np.float16 if fits else np.float32)

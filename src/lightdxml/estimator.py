@@ -19,11 +19,12 @@ from lightdxml.config import Config, Index, Precision, Schedule, configure
 from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
 from lightdxml.kernels import parallel
-from lightdxml.progress import History, Progress, peak_memory
+from lightdxml.progress import History, Progress
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vectors
 from lightdxml.text.tfidf import TextSettings
-from lightdxml.training.fit import check_labels, fit
+from lightdxml.training.cycle import DivergedError, Result
+from lightdxml.training.fit import Checkpoint, check_labels, fit
 
 _MOST_LABELS = 2**31 - 1
 
@@ -147,6 +148,9 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         *,
         dev: tuple[Any, Any] | None = None,
         label_names: Sequence[str] | None = None,
+        checkpoint: str | Path | None = None,
+        checkpoint_every: float = 300.0,
+        resume: bool = False,
     ) -> LightDXML:
         """Train.
 
@@ -161,6 +165,14 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
             X and Y of documents on which β and the epoch are chosen; without it a slice of these is set aside.
         label_names
             The names of a matrix's columns.
+        checkpoint
+            A folder in which to keep, every `checkpoint_every` seconds, what is needed to go on after an interruption.
+            Ctrl-C and SIGTERM then stop where that is possible. The folder stays when training is done.
+        checkpoint_every
+            Seconds.
+        resume
+            Go on from the last checkpoint, if there is one, with the same data and settings: the result is the same to
+            the bit as that of a training that was never interrupted.
         """
         self.config()  # bad settings are said before any work is done
         text_settings = self.text_settings()
@@ -180,12 +192,25 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
                 dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
                 vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
-            result = fit(X, labels, config, dev, progress, vectors)
+            keep = None if checkpoint is None else Checkpoint(Path(checkpoint), checkpoint_every, resume)
+            try:
+                result = fit(X, labels, config, dev, progress, vectors, keep)
+            except DivergedError as error:
+                if error.kept is not None:
+                    self._take(error.kept, names, vectoriser, history)
+                raise
+        self._take(result, names, vectoriser, history)
+        return self
+
+    def _take(
+        self, result: Result, names: list[str] | None, vectoriser: tfidf.Vectoriser | None, history: History
+    ) -> None:
         result.model.label_names = names
         result.model.vectoriser = vectoriser
-        self.model_, self.history_ = result.model, [*history.entries, *result.history, *peak_memory()]
+        if self.vectors is not None:
+            result.model.vectors = "array" if isinstance(self.vectors, np.ndarray) else str(self.vectors)
+        self.model_, self.history_ = result.model, [*history.entries, *result.history]
         self.n_features_in_ = self.model_.n_features
-        return self
 
     @overload
     def predict(self, X: str, k: int = 5) -> list[Any]: ...
@@ -207,11 +232,14 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         return rows[0] if isinstance(X, str) else rows
 
     def rank(self, X: Any, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the numbers of the k best labels of each document, and their scores; -1 and 0 for none."""
+        """Return the numbers of the k best labels of each document, and their scores; -1 and 0 for none.
+
+        There are no more columns than labels.
+        """
         trained = self._trained()
         _check_k(k)
         with parallel.use_threads(self.threads):
-            return model.predict(trained, self._features(X), int(k))
+            return model.predict(trained, self._features(X), min(int(k), trained.n_labels))
 
     def scores(self, X: Any, k: int = 5) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
@@ -239,7 +267,9 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         trained = self._trained()
         _check_k(k)
         with parallel.use_threads(self.threads):
-            rows = explanation.explain(trained, self._features([X] if isinstance(X, str) else X), int(k))
+            rows = explanation.explain(
+                trained, self._features([X] if isinstance(X, str) else X), min(int(k), trained.n_labels)
+            )
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> Any:

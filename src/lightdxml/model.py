@@ -18,6 +18,7 @@ from lightdxml.shortlist import Shortlist
 from lightdxml.text.tfidf import Vectoriser
 
 _DOCUMENTS = 8192
+_MORE = 16
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Model:
         How it was trained.
     label_names
         Their names, or None.
+    vectors
+        Which word vectors training began with; None for random ones.
     vectoriser
         From texts to features, or None for a model of features.
     label_frequency, n_documents
@@ -76,6 +79,7 @@ class Model:
     label_frequency: NDArray[np.int32]
     n_documents: int
     label_names: list[str] | None = None
+    vectors: str | None = None
     vectoriser: Vectoriser | None = None
     metrics: dict[str, float] = field(default_factory=dict)
 
@@ -94,20 +98,39 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
     embeddings = encode(model.encoder, X)
     directions = unit_rows(embeddings)
-    labels = shortlists.search(model.shortlist, directions, model.config.k)
+    labels = _nearest(model, directions)
     if len(model.everywhere):
         labels = _with_everywhere(model, labels)
-    # The index's own cosines differ in the last bits with the size of a batch; these do not.
-    places = np.searchsorted(model.shortlist.labels, np.maximum(labels, model.shortlist.labels[0]))
-    cosines = np.empty(labels.shape, dtype=np.float32)
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
-        ova.cosines(first, last, directions, readable(model.shortlist.vectors), places, cosines)
         ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
 
     parallel.over(fill, len(labels))
-    return Candidates(labels, cosines, logits)
+    return Candidates(labels, _cosines(model, directions, labels), logits)
+
+
+def _nearest(model: Model, directions: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Return each document's shortlist S_k, the same alone as in a batch.
+
+    The index's own cosines differ in the last bits with the size of a batch, and equal ones stand in any order: some
+    more labels are asked for, and these are put in order.
+    """
+    labels = shortlists.search(model.shortlist, directions, model.config.k + _MORE)
+    k = min(model.config.k, labels.shape[1])
+    return top(labels, _cosines(model, directions, labels), k)[0]
+
+
+def _cosines(model: Model, directions: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return the cosines of documents and labels; where there is no label, any number."""
+    places = np.searchsorted(model.shortlist.labels, np.maximum(labels, model.shortlist.labels[0]))
+    cosines = np.empty(labels.shape, dtype=np.float32)
+
+    def fill(first: int, last: int) -> None:
+        ova.cosines(first, last, directions, readable(model.shortlist.vectors), places, cosines)
+
+    parallel.over(fill, len(labels))
+    return cosines
 
 
 def _with_everywhere(model: Model, labels: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -172,9 +195,19 @@ def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32],
     return labels, scores
 
 
+def whole_matrix(matrix: Any, name: str) -> csr_matrix:
+    """Return a copy as CSR float32 whose parts fit together: compiled code trusts them, and SciPy does not look."""
+    copy = csr_matrix(matrix, dtype=np.float32, copy=True)
+    try:
+        copy.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name} is no valid sparse matrix ({error}): build it anew") from error
+    return copy
+
+
 def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
     """Return features as CSR float32 with rows of length 1, or say what is wrong with them."""
-    X = csr_matrix(X, dtype=np.float32, copy=True)
+    X = whole_matrix(X, "X")
     if n_features is not None and X.shape[1] != n_features:
         raise ValueError(f"X has {X.shape[1]} features, but LightDXML is expecting {n_features} features as input")
     if not np.all(np.isfinite(X.data)):
@@ -182,6 +215,7 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
     if (X.data < 0).any():
         raise ValueError("Negative values in data passed as X: features are weights of words, from 0")
     X.sum_duplicates()
+    X.eliminate_zeros()
     X.indices = X.indices.astype(np.int32, copy=False)
     counts = np.diff(X.indptr)
     rows = np.repeat(np.arange(X.shape[0]), counts)

@@ -106,16 +106,16 @@ class History:
         """
         start = time.perf_counter()
         yield
-        self.entries.append({"cycle": 0, "phase": name, "seconds": time.perf_counter() - start})
+        seconds = time.perf_counter() - start
+        self.entries.append({"cycle": 0, "phase": name, "seconds": seconds, **peak_memory()})
 
 
-def peak_memory() -> list[dict[str, Any]]:
-    """Return an entry with the most memory that this process has held, none where the system does not tell."""
+def peak_memory() -> dict[str, float]:
+    """Return the most memory that this process has held so far, in MB; nothing where the system does not tell."""
     try:
         import resource
     except ImportError:
-        return []
+        return {}
     # Linux counts in kilobytes, macOS in bytes.
     unit = 1 if sys.platform == "darwin" else 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return [{"cycle": 0, "phase": "memory", "seconds": 0.0, "peak_mb": peak / 1e6}]
+    return {"peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6}

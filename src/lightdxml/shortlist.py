@@ -21,7 +21,8 @@ faiss: Any = _faiss
 EXACT_LIMIT = 400_000
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
-_MOST_LEVELS = 64
+# With so many links faiss has room for no more: with each level, one in as many labels is left.
+_MOST_LEVELS = 6
 # So many documents are looked up one by one.
 _FEW = 2
 _SCANNED = 8192
@@ -177,8 +178,15 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
         ova.scan(*bounds, document, vectors, cosines)
 
     parallel.run(look, parallel.fixed_chunks(n, _SCANNED))
-    best = np.argpartition(-cosines, k - 1)[:k] if k < n else np.arange(n)
-    return shortlist.labels[best[np.lexsort((best, -cosines[best]))]]
+    if k < n:
+        # Of equals the first, as faiss takes them.
+        least = np.partition(cosines, n - k)[n - k]
+        above = np.flatnonzero(cosines > least)
+        best = np.concatenate([above, np.flatnonzero(cosines == least)[: k - len(above)]])
+    else:
+        best = np.arange(n)
+    nearest: NDArray[np.int32] = shortlist.labels[best[np.lexsort((best, -cosines[best]))]]
+    return nearest
 
 
 def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> float:

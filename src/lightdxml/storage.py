@@ -36,15 +36,26 @@ _KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf")
 
 
 def check_target(folder: Path) -> None:
-    """Raise where a model must not be written: over something that is no model."""
+    """Raise where a model must not be written: over something that is no model, or that holds more than one."""
     try:
-        taken = (
-            folder.exists() and not (folder / _MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir()))
-        )
+        inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder} is a file: choose another folder")
     except PermissionError as error:
         raise ValueError(f"there is no permission to look into {folder}: choose another folder") from error
-    if taken:
-        raise ValueError(f"{folder} holds something that is no model: choose another folder")
+    others = [name for name in inside if name not in (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)]
+    if inside and (others or not _is_model(folder)):
+        found = f" ({', '.join(others[:3])})" if others else ""
+        raise ValueError(f"{folder} holds something that is no model{found}: choose another folder")
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder's manifest is that of a model, of this format or another."""
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and type(manifest.get("format")) is int and "lightdxml" in manifest
 
 
 def save(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
@@ -76,7 +87,7 @@ def _put_in_place(fresh: Path, folder: Path) -> None:
 
 
 def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
-    stored.write(folder / _ARRAYS, _arrays_of(model))
+    stored.write(folder / _ARRAYS, arrays_of(model))
     if model.vectoriser is not None:
         _write_json(folder / _WORDS, model.vectoriser.vocabulary)
     if model.label_names is not None:
@@ -91,13 +102,15 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "index": model.shortlist.kind,
         "relu": model.encoder.relu,
         "n_documents": model.n_documents,
+        "vectors": model.vectors,
         "metrics": model.metrics,
         "files": {path.name: _fingerprint(path) for path in sorted(folder.iterdir())},
     }
     _write_json(folder / _MANIFEST, manifest)
 
 
-def _arrays_of(model: Model) -> dict[str, NDArray[Any]]:
+def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
+    """Return the arrays that make up a model, by the names that they have on disk."""
     arrays = {
         "word_vectors": model.encoder.vectors,
         "classifier": model.classifier,
@@ -122,11 +135,16 @@ def _write_json(path: Path, content: object) -> None:
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def sha256(path: Path) -> str:
+    """Return a file's checksum."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(_BLOCK):
             digest.update(block)
-    return {"bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return digest.hexdigest()
 
 
 def load(folder: Path, *, verify: bool = True) -> Model:
@@ -144,7 +162,7 @@ def load(folder: Path, *, verify: bool = True) -> Model:
     try:
         _check_files(folder, manifest["files"], verify)
         return _assemble(folder, manifest, stored.read(folder / _ARRAYS), verify)
-    except (OSError, KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+    except (OSError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, ValueError) as error:
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
 
@@ -194,7 +212,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     beta, kind = manifest["beta"], manifest["index"]
     if not isinstance(beta, int | float) or not 0 <= beta <= 1 or kind not in ("exact", "hnsw"):
         raise ValueError(f"its manifest says beta {beta!r} and index {kind!r}")
-    _check_arrays(arrays, config)
+    check_arrays(arrays, config)
     if verify:
         _check_numbers(arrays)
     if names is not None and len(names) != len(arrays["classifier"]):
@@ -202,16 +220,23 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, _graph(arrays, kind)),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, graph_in(arrays, kind)),
         everywhere=arrays["everywhere"],
         beta=float(beta),
         config=config,
         label_names=names,
         vectoriser=_vectoriser(folder, manifest, arrays),
         label_frequency=arrays["label_frequency"],
-        n_documents=int(manifest["n_documents"]),
+        n_documents=_count(manifest["n_documents"]),
+        vectors=manifest["vectors"],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"its manifest says it has {value!r} documents")
+    return value
 
 
 def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectoriser | None:
@@ -223,7 +248,8 @@ def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArra
     return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
 
 
-def _graph(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
+def graph_in(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
+    """Return the graph among a model's arrays; None for an exact index, which has none."""
     if kind == "exact":
         return None
     return Graph(
@@ -231,7 +257,7 @@ def _graph(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
     )
 
 
-def _check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
+def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
     """Raise where shapes, types or label numbers do not fit: compiled code trusts them."""
     D = config.D
     n_labels, n_indexed = len(arrays["classifier"]), len(arrays["labels"])
@@ -253,11 +279,16 @@ def _check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         if name not in shapes or array.shape != shapes[name] or array.dtype not in _types_of(name):
             raise ValueError(f"its array {name} has shape {array.shape} and type {array.dtype}")
     labels, everywhere = arrays["labels"], arrays["everywhere"]
-    in_range = n_indexed > 0 and labels[0] >= 0 and labels[-1] < n_labels
-    if not in_range or (np.diff(labels) <= 0).any() or (np.diff(everywhere) <= 0).any():
+    in_range = n_indexed > 0 and labels.min() >= 0 and labels.max() < n_labels
+    if not in_range or not _ascending(labels) or not _ascending(everywhere):
         raise ValueError("its label numbers are not ascending numbers of labels")
     if not np.isin(everywhere, labels).all():
         raise ValueError("a label that is a candidate everywhere is not in its index")
+
+
+def _ascending(numbers: NDArray[np.int32]) -> bool:
+    # Compared, not subtracted: differences of large numbers wrap around.
+    return bool((numbers[1:] > numbers[:-1]).all())
 
 
 def _types_of(name: str) -> tuple[Any, ...]:
@@ -294,5 +325,7 @@ def _read_json(path: Path) -> Any:
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
     """Return how the model came about, one entry a phase."""
-    history: list[dict[str, Any]] = _read_json(folder / _HISTORY)
+    history = _read_json(folder / _HISTORY)
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
+        raise ValueError(f"{folder / _HISTORY} is no list of phases: copy or train the model again")
     return history

@@ -66,6 +66,13 @@ def test_texts_of_all_forms_give_the_same_answers(model: Path, tmp_path: Path, c
     ]
 
 
+def test_blank_lines_lone_returns_and_empty_cells_keep_answers_in_line(model: Path) -> None:
+    assert labels_of(run("predict", model, "-", "--json", "-k", 1, text='\n{"text": "cat"}\n')) == [["cat, 🐈"]]
+    assert labels_of(run("predict", model, "-", "--json", "-k", 1, text='\ntext\n"cat"\n')) == [["cat, 🐈"]]
+    assert len(labels_of(run("predict", model, "-", "--json", text=b"a cat\rand dog\nb\n"))) == 2
+    assert len(labels_of(run("predict", model, "-", "--json", text='text\n"cat"\n""\n"dog"\n'))) == 3
+
+
 def test_ids_come_back(model: Path) -> None:
     out = run("predict", model, "-", "--json", text='{"id": "a", "text": "cat"}\n{"id": 2, "text": "dog"}\n')
     assert [json.loads(line)["id"] for line in out.splitlines()] == ["a", 2]
@@ -83,6 +90,8 @@ def test_a_model_of_features_reads_xc_text(tmp_path: Path) -> None:
     for header in ("", "60 42 12\n"):
         out = run("predict", tmp_path / "model", "-", "--json", "-k", 3, text=header + "\n".join(lines) + "\n")
         assert labels_of(out) == trained.predict(X, k=3)
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "-"], input="9 42 12\n3 0:1\n")
+    assert "1 documents, expected 9" in str(result.exception)
 
 
 def test_documents_are_answered_before_the_next_ones_come(model: Path) -> None:
@@ -139,7 +148,7 @@ def test_explain_shows_words_that_add_up(model: Path) -> None:
     assert best["label"] == "cat, 🐈"
     assert best["base"] + sum(word["adds"] for word in best["words"]) == pytest.approx(best["score"], abs=2e-6)
     assert "purring" in run("explain", model, "a purring cat")
-    assert "none of these words" in run("explain", model, "xyzzy")
+    assert "none of these words, and gives no labels" in run("explain", model, "xyzzy")
     assert "purring" in run("explain", model, "-", text="a purring cat")
 
 

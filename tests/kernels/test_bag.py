@@ -36,7 +36,7 @@ def test_backward_is_the_gradient_of_forward(settings: dict[str, bool]) -> None:
     state = embedding.start(6, config, rng, rng.normal(size=(6, 4)).astype(np.float32))
     if state.encoder.residual is not None:
         state.encoder.residual.bias[:] = 0.1
-    start = state.encoder.copy()
+    start = state.encoder.copy("float32")
     direction = rng.normal(size=(5, 4)).astype(np.float32)
 
     def value(vectors: NDArray[np.float64]) -> float:

@@ -82,5 +82,5 @@ def main() -> None:
         sys.exit(1)
     except MemoryError:
         fail("there is not enough memory for data of this size: try it on a larger machine, or on a part of the data")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:
         fail(str(error))

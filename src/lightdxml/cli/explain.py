@@ -44,7 +44,7 @@ def run(
         )
         return
     if not any(explanation.parts for explanation in found):
-        console.print("The model knows none of these words: what follows is what a document without words gets.")
+        console.print("The model knows none of these words, and gives no labels.")
     for explanation in found:
         _show(explanation, words)
 

@@ -22,7 +22,7 @@ def run(model: ModelFolder, json: Json = False) -> None:
     sizes = {path.name: path.stat().st_size for path in sorted(model.iterdir()) if path.is_file()}
     content = {
         "format": manifest["format"],
-        "lightdxml": manifest["lightdxml"],
+        "lightdxml": manifest.get("lightdxml"),
         "labels": trained.n_labels,
         "labels_with_documents": len(trained.shortlist.labels),
         "features": trained.n_features,
@@ -36,6 +36,7 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "bytes": sizes,
         "config": manifest["config"],
         "text": manifest["text"],
+        "vectors": manifest["vectors"],
     }
     if json:
         print_json(content)
@@ -62,14 +63,15 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
         *(
             (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
             for name in ("P", "PSP")
-            if f"{name}@1" in figures
+            if all(f"{name}@{k}" in figures for k in (1, 3, 5))
         ),
     ]
-    rounding = content["rounding"]
-    if rounding is not None and "P@1" in rounding["before"]:
-        lost = rounding["before"]["P@1"] - rounding["after"]["P@1"]
-        rows.append((f"{rounding['precision']} costs", f"{lost:+.2f}", "points of P@1 on validation documents"))
-    return rows
+    rounding = content["rounding"] or {}
+    try:
+        lost = float(rounding["before"]["P@1"]) - float(rounding["after"]["P@1"])
+    except (KeyError, TypeError, ValueError):
+        return rows  # the model does not say
+    return [*rows, (f"{content['precision']} costs", f"{lost:+.2f}", "points of P@1 on validation documents")]
 
 
 def _settings(content: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -102,5 +102,12 @@ def _commands(model: Path, data: str, out: Path, estimator: Any, loaded: Any, re
         train += ["--preset", preset]
     for name, value in changed.items():
         train += ["--seed", str(value)] if name == "seed" else ["--set", f"{name}={plain(value)}"]
+    vectoriser = estimator.model_.vectoriser
+    if vectoriser is not None:
+        usual = vars(type(vectoriser.settings)())
+        for name, value in vars(vectoriser.settings).items():
+            train += ["--set", f"{name}={plain(value)}"] if value != usual[name] else []
+    if estimator.model_.vectors is not None:
+        train += ["--vectors", estimator.model_.vectors]
     report = ["lightdxml", "report", str(model), "--data", data, "--out", str(out)]
     return [shlex.join([*train, *reading]), shlex.join([*report, *reading])]

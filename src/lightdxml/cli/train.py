@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import time
 from dataclasses import fields
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from lightdxml.cli.matching import features_of
-from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, Threads, console, print_json
+from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, Threads, console, errors, print_json
 
 NewModel = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", help="A setting, as in `--set k=500`; may be repeated.")]
@@ -26,6 +28,12 @@ def run(
         str | None,
         typer.Option("--vectors", help="Word vectors to begin with: a file, or `train` to make them from the texts."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option("--checkpoint", help="A folder to keep in what is needed to go on after an interruption."),
+    ] = None,
+    every: Annotated[str, typer.Option("--every", help="Time between checkpoints: 30s, 5m, 1h.")] = "5m",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one.")] = False,
     threads: Threads = None,
     json: Json = False,
     separator: Separator = "|",
@@ -34,12 +42,19 @@ def run(
 ) -> None:
     """Train a model on the train part of a data set; the dev part, or a slice of train, decides β and the epoch.
 
+    With --checkpoint, Ctrl-C stops where --resume goes on, and so does a crash, to the same model as without it.
+
     Example: `lightdxml train see-also --model my-model`
     """
     from lightdxml import storage
     from lightdxml.data import load
     from lightdxml.estimator import LightDXML
+    from lightdxml.training.checkpoint import Interrupted, remove
+    from lightdxml.training.cycle import DivergedError
 
+    seconds_between = _seconds(every)
+    if resume and checkpoint is None:
+        raise ValueError("--resume needs the folder to go on from: give --checkpoint DIR")
     settings = _settings(set or [])
     estimator = LightDXML(preset, threads=threads, vectors=vectors, **{"seed": seed, **settings})
     estimator.config()
@@ -49,9 +64,25 @@ def run(
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
     dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
-    estimator.fit(features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names)
+    try:
+        estimator.fit(
+            features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,
+            checkpoint=checkpoint, checkpoint_every=seconds_between, resume=resume,
+        )  # fmt: skip
+    except Interrupted as stopped:
+        arguments = [word for word in sys.argv[1:] if word != "--resume"]
+        command = shlex.join(["lightdxml", *arguments, "--resume"])
+        errors.print(f"stopped; go on with: {command}", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(128 + stopped.signal) from stopped
+    except DivergedError as error:
+        if error.kept is None:
+            raise
+        estimator.save(model)
+        raise ValueError(f"{error} (it is in {model})") from error
     seconds = time.perf_counter() - start
     estimator.save(model)
+    if checkpoint is not None:
+        remove(checkpoint)
     trained = estimator.model_
     if json:
         content: dict[str, Any] = {"model": str(model), "seconds": seconds, "beta": trained.beta}
@@ -61,6 +92,22 @@ def run(
     line = f"{loaded.name}: trained in {seconds:.1f} s, β {trained.beta:g}; on validation documents {figures}"
     console.print(line, markup=False, soft_wrap=True)
     console.print(f"The model is in {model}. Next: lightdxml evaluate {model} {data}", markup=False, soft_wrap=True)
+
+
+def _seconds(text: str) -> float:
+    """Return how long a time such as 30s, 5m or 1h is.
+
+    >>> _seconds("5m"), _seconds("90")
+    (300.0, 90.0)
+    """
+    number, unit = (text[:-1], text[-1]) if text[-1:] in ("s", "m", "h") else (text, "s")
+    try:
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"--every {text} is no time: write 30s, 5m or 1h")
+    return seconds
 
 
 def _settings(given: list[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -59,11 +59,13 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8") -> Itera
     ['a cat', '', 'a dog']
     """
     chunks = _decoded(path, stream, encoding)
-    first = next(chunks, None)
-    if first is None:
-        return
-    chunks = chain([first], chunks)
-    start = first[0][1]
+    blank, start = [], ""
+    for chunk in chunks:
+        blank.append(chunk)
+        start = next((line for _, line in chunk if line.strip()), "")
+        if start:
+            break
+    chunks = chain(blank, chunks)
     if start.lstrip().startswith("{"):
         yield from _records(path, chunks)
     elif (delimiter := table.delimiter_of_texts(start)) is not None:
@@ -82,16 +84,30 @@ def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[B
     >>> batch.documents.toarray().tolist()
     [[1.0, 0.0, 0.5]]
     """
-    number = 1
+    number, found = 1, 0
+    header: xc_text.Header | None = None
     for lines in _chunks(path, stream):
-        header = xc_text.parse_header(path, lines[0]) if number == 1 else None
-        if header is not None and header.n_columns != n_features:
-            found = f"a header that says {header.n_columns:,} features"
-            raise DataError(path, found, f"the model's {n_features:,}", line=1)
-        if lines[header is not None :]:
-            X = xc_text.parse_documents(path, lines[header is not None :], n_features, number + (header is not None))
+        if number == 1:
+            header = xc_text.parse_header(path, lines[0])
+            if header is not None:
+                _check_header(path, header, n_features)
+                number, lines = 2, lines[1:]
+        if lines:
+            X = xc_text.parse_documents(path, lines, n_features, number)
+            if header is not None:
+                # Blank lines behind the last document are none.
+                X = X[: max(header.n_rows - found, X.getnnz(axis=1).nonzero()[0].max(initial=-1) + 1)]
+            found += X.shape[0]
             yield Batch(X, [None] * X.shape[0])
         number += len(lines)
+    if header is not None and found != header.n_rows:
+        raise DataError(path, f"{found:,} documents", f"{header.n_rows:,}, as the header says: is it complete?", line=1)
+
+
+def _check_header(path: Path, header: xc_text.Header, n_features: int) -> None:
+    if header.n_columns != n_features:
+        found = f"a header that says {header.n_columns:,} features"
+        raise DataError(path, found, f"the model's {n_features:,}", line=1)
 
 
 def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
@@ -109,7 +125,7 @@ def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
             raise DataError(path, f"a line of over {_LONGEST_LINE >> 20} MB", "one document a line")
         end = rest.rfind(b"\n") + 1
         if end:
-            yield from _parted(bytes(rest[:end]).splitlines(keepends=True))
+            yield from _parted([line + b"\n" for line in bytes(rest[: end - 1]).split(b"\n")])
             del rest[:end]
     if rest:
         yield [bytes(rest)]
@@ -139,7 +155,8 @@ def _records(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Ba
 
 
 def _table(path: Path, chunks: Iterable[list[tuple[int, str]]], delimiter: str) -> Iterator[Batch]:
-    rows = table.rows(path, chain.from_iterable(chunks), delimiter)
+    lines = chain.from_iterable(chunks)
+    rows = table.rows(path, dropwhile(lambda numbered: not numbered[1].strip(), lines), delimiter)
     # Cells may hold line ends: where a document ends, only the table's own reader knows.
     while part := _next_rows(rows):
         yield _batch(*([row.get(name) for row in part] for name in ("id", "title", "text")))

@@ -98,7 +98,8 @@ def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterat
     start = header_number + 1
     try:
         for cells in reader:
-            if len(cells) > 1 or any(cell.strip() for cell in cells):
+            # Where there is one column, a cell may be empty; elsewhere such a line is blank.
+            if len(cells) > 1 or (cells and (cells[0].strip() or len(columns) == 1)):
                 if len(cells) != len(columns):
                     found = f"{len(cells)} cells: {excerpt(delimiter.join(cells))}"
                     raise DataError(path, found, f"{len(columns)}, as the first line has", line=start)

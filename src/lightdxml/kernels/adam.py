@@ -18,6 +18,7 @@ KEEP_MEAN = np.float32(0.9)
 KEEP_SQUARE = np.float32(0.999)
 _TINY = np.float32(1e-8)
 _ONE = np.float32(1.0)
+NEGLIGIBLE = np.float32(1e-30)
 
 
 @fast_kernel
@@ -61,7 +62,8 @@ def row_factor(squares: NDArray[np.float32], i: int, square: np.float32, rate: n
 def next_mean(mean: np.uint16, gradient: np.float32) -> np.float32:
     """Return the running mean, kept as bfloat16, with one gradient more."""
     moved: np.float32 = from_bfloat16(mean) * KEEP_MEAN + (_ONE - KEEP_MEAN) * gradient
-    return moved
+    # A mean that fades away ends at 0, not among the numbers that processors are slow with (denormals).
+    return moved if abs(moved) > NEGLIGIBLE else np.float32(0.0)
 
 
 def corrected_rate(rate: float, step: int) -> np.float32:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.adam import adam_row, next_mean, row_factor
+from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
 from lightdxml.kernels.half import to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
@@ -257,7 +257,9 @@ def _errors(
         low = np.exp(-abs(score))
         chance = one / (one + low) if score >= zero else low / (one + low)
         loss += weight * (max(score, zero) - score * y + np.log1p(low))
-        values[i] = scale * weight * (chance - y)
+        error = scale * weight * (chance - y)
+        # What is lost in rounding anyway must not become numbers that processors are slow with (denormals).
+        values[i] = error if abs(error) > NEGLIGIBLE else zero
     return loss
 
 

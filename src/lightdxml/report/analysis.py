@@ -66,7 +66,7 @@ def measure(estimator: Any, X: Any, Y: csr_matrix, ignore: csr_matrix | None = N
     """
     Y = _ones(Y)
     config = estimator.model_.config
-    n_candidates = max(DEPTH, config.k + config.frequent_labels)
+    n_candidates = min(max(DEPTH, config.k + config.frequent_labels), estimator.model_.n_labels)
     ranked = np.full((Y.shape[0], DEPTH), -1, dtype=np.int32)
     scores = np.zeros((Y.shape[0], DEPTH), dtype=np.float32)
     if ignore is not None:
@@ -78,7 +78,8 @@ def measure(estimator: Any, X: Any, Y: csr_matrix, ignore: csr_matrix | None = N
         if ignore is not None:
             labels, values = _without(labels, values, _ones(ignore[start:stop]))
         reached += Y[start:stop].multiply(_given(labels, Y.shape[1])).nnz
-        ranked[start:stop], scores[start:stop] = labels[:, :DEPTH], values[:, :DEPTH]
+        width = min(DEPTH, labels.shape[1])
+        ranked[start:stop, :width], scores[start:stop, :width] = labels[:, :width], values[:, :width]
     return Measured(Y, ranked, scores, 100 * reached / max(1, Y.nnz))
 
 
@@ -324,30 +325,28 @@ def series(history: Sequence[dict[str, Any]], phase: str, name: str) -> tuple[li
     return epochs, values
 
 
-def kept_validation(
-    history: Sequence[dict[str, Any]], beta: float, metrics: dict[str, float]
-) -> tuple[int, dict[str, Any]] | None:
-    """Return the validation whose model was kept, with the classifier epochs done by then; else the last one.
+def kept_validation(history: Sequence[dict[str, Any]]) -> tuple[int, dict[str, Any]] | None:
+    """Return the validation whose model was kept, with the classifier epochs done by then; None where none says so.
 
-    >>> old, new = {"phase": "validation", "beta": 0.5, "P@1": 9.0}, {"phase": "validation", "beta": 0.5, "P@1": 8.0}
-    >>> kept_validation([old, {"phase": "classifier"}, new], 0.5, {"P@1": 9.0})
-    (0, {'phase': 'validation', 'beta': 0.5, 'P@1': 9.0})
+    >>> old, new = {"phase": "validation", "kept": True}, {"phase": "validation", "kept": False}
+    >>> kept_validation([old, {"phase": "classifier"}, new])
+    (0, {'phase': 'validation', 'kept': True})
     """
-    found, done = [], 0
-    wanted = {"beta": beta, **metrics}
+    kept, done = None, 0
     for entry in history:
         done += entry.get("phase") == "classifier"
-        if entry.get("phase") == "validation":
-            found.append((done, entry))
-    # Of equals the first: a later model is kept only if it is better.
-    same = (one for one in found if all(one[1].get(name) == value for name, value in wanted.items()))
-    return next(same, found[-1] if found else None)
+        if entry.get("phase") == "validation" and entry.get("kept") is True:
+            kept = done, entry
+    return kept
 
 
 def beta_curve(validation: dict[str, Any]) -> list[tuple[float, dict[str, float]]]:
     """Return β and what was measured with it; empty where the history does not say."""
-    curve = validation.get("curve")
-    return [(float(beta), figures) for beta, figures in curve] if isinstance(curve, list) else []
+    curve: Any = validation.get("curve")
+    try:
+        return [(float(beta), {str(name): float(value) for name, value in figures.items()}) for beta, figures in curve]
+    except (TypeError, ValueError, AttributeError):
+        return []
 
 
 def nearest_preset(config: Config, documents: int | None) -> tuple[str, dict[str, Any]]:

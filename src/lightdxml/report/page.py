@@ -254,8 +254,7 @@ def _training(subject: Subject) -> str:
     epochs, losses = analysis.series(history, "classifier", "loss")
     if losses:
         drawn += _figure(figures.loss(epochs, losses), "The classifier's loss on training documents.")
-    model = subject.estimator.model_
-    kept = analysis.kept_validation(history, model.beta, model.metrics)
+    kept = analysis.kept_validation(history)
     lines = {name: analysis.series(history, "validation", name) for name in ("P@1", "PSP@1")}
     if kept is not None and lines["P@1"][1]:
         drawn += _figure(
@@ -283,14 +282,14 @@ def _shortlist_note(history: list[dict[str, Any]]) -> str:
 
 def _beta(subject: Subject) -> str:
     model = subject.estimator.model_
-    kept = analysis.kept_validation(_history(subject), model.beta, model.metrics)
+    kept = analysis.kept_validation(_history(subject))
     curve = analysis.beta_curve(kept[1]) if kept is not None else []
     if len(curve) < 2:
         why = "no other was tried in training" if curve else "the model has no record of how it was chosen"
         return _note(f"β is {model.beta:g}; {why}.")
     says = (
-        "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β whose mean "
-        f"precision on validation documents is within {TOLERANCE:g} points of the best, the one with the highest "
+        "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β whose P@1, "
+        f"P@3 and P@5 on validation documents are within {TOLERANCE:g} points of the best, the one with the highest "
         "mean PSP is taken."
     )
     shown = {0.0, 0.25, 0.5, 0.75, 1.0, model.beta}

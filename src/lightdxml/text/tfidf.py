@@ -6,7 +6,6 @@ once to count terms, once to weigh those that were chosen. Nothing but counts is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from lightdxml.text import tokeniser
 from lightdxml.text.tokeniser import Fields
 
 _FIRST_SLOTS = 1 << 8
+_LARGEST_WEIGHT = 1_000_000
 _MOST_FEATURES = 2**31 - 1
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
@@ -60,13 +60,13 @@ class TextSettings:
     def __post_init__(self) -> None:
         if not _whole(self.ngrams) or self.ngrams not in (1, 2):
             raise ValueError(f"ngrams is {self.ngrams!r}: it must be 1 (words) or 2 (words and pairs of words)")
-        if not _whole(self.min_df) or self.min_df < 1:
+        if not _whole(self.min_df) or not 1 <= self.min_df <= _MOST_FEATURES:
             raise ValueError(f"min_df is {self.min_df!r}: it must be a whole number from 1")
         if not _whole(self.max_features) or not 1 <= self.max_features <= _MOST_FEATURES:
             raise ValueError(f"max_features is {self.max_features!r}: it must be a whole number from 1")
         weight = self.title_weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < math.inf:
-            raise ValueError(f"title_weight is {weight!r}: it must be a number from 0")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= _LARGEST_WEIGHT:
+            raise ValueError(f"title_weight is {weight!r}: it must be a number from 0 to {_LARGEST_WEIGHT:,}")
         if not isinstance(self.sublinear, bool):
             raise ValueError(f"sublinear is {self.sublinear!r}: it must be true or false")
 

@@ -37,13 +37,16 @@ def curve(
 
 
 def choose(results: list[tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
-    """Return the β that serves the tail best among those whose precision is as good as the best, but for noise.
+    """Return the β that serves the tail best among those whose P@1, 3 and 5 are as good as the best, but for noise.
 
     >>> head = dict.fromkeys(["P@1", "P@3", "P@5"], 50.0) | dict.fromkeys(["PSP@1", "PSP@3", "PSP@5"], 20.0)
     >>> tail = dict.fromkeys(["P@1", "P@3", "P@5"], 49.8) | dict.fromkeys(["PSP@1", "PSP@3", "PSP@5"], 24.0)
     >>> choose([(1.0, head), (0.3, tail)])[0]
     0.3
     """
-    best = max(mean(figures, "P") for _, figures in results)
-    good = [result for result in results if mean(result[1], "P") >= best - TOLERANCE]
+    best = {k: max(figures[f"P@{k}"] for _, figures in results) for k in (1, 3, 5)}
+    lost = [max(best[k] - figures[f"P@{k}"] for k in best) for _, figures in results]
+    # Where no β is good at all three, the one that loses least.
+    allowed = max(TOLERANCE, min(lost))
+    good = [result for result, loss in zip(results, lost, strict=True) if loss <= allowed]
     return max(good, key=lambda result: (mean(result[1], "PSP"), result[0]))

@@ -8,8 +8,9 @@ encoder Z_l (`label_encoder`). Step 3: shortlists S_k (`lightdxml.shortlist`). S
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,19 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
-from lightdxml.encoder import encode, rounded, unit_rows
+from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Model, find_candidates
-from lightdxml.progress import Progress
+from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder
+from lightdxml.training.checkpoint import Keeper
+from lightdxml.training.state import State
 
 _HALVED_AT = (14, 21, 25)
+_SEARCHED = 8192
+# No weight of a sound model comes near it.
+_LARGEST_WEIGHT = 1e6
 
 
 @dataclass
@@ -36,6 +42,39 @@ class Result:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
+class DivergedError(ValueError):
+    """Training went out of bounds; the best model until then is kept, None where there was none yet."""
+
+    def __init__(self, message: str, kept: Result | None) -> None:
+        super().__init__(message)
+        self.kept = kept
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the cycle: a refresh, with or without training the label encoder, or an epoch of the classifier."""
+
+    what: Literal["refresh", "refresh without training", "classifier"]
+    epoch: int = 0
+
+
+def plan(config: Config) -> list[Step]:
+    """Return the steps of the paper's step 5 in their order.
+
+    >>> [step.what for step in plan(Config(e_model=3, e_hat_label=2))]
+    ['refresh', 'classifier', 'classifier', 'refresh', 'classifier', 'refresh without training']
+    """
+    steps = [Step("refresh")]
+    for epoch in range(config.e_model):
+        steps.append(Step("classifier", epoch))
+        if (epoch + 1) % config.e_hat_label == 0:
+            steps.append(Step("refresh"))
+    if config.e_model % config.e_hat_label:
+        # A last refresh, so that the index is as new as the features; the paper counts no epochs for it.
+        steps.append(Step("refresh without training"))
+    return steps
+
+
 def train(
     X: csr_matrix,
     Y: csr_matrix,
@@ -44,25 +83,30 @@ def train(
     config: Config,
     progress: Progress,
     vectors: NDArray[np.float32] | None = None,
+    keeper: Keeper | None = None,
 ) -> Result:
-    """Train on X (rows of length 1) and Y; choose β and the epoch on the validation documents."""
+    """Train on X (rows of length 1) and Y; choose β and the epoch on the validation documents.
+
+    What a keeper has kept of an earlier run is gone on with, to the same bits as without the interruption.
+    """
     # BLAS on one thread: our own threads share the work out in a way that does not depend on their number.
     with threadpool_limits(limits=1, user_api="blas"):
-        run = _Run(X, Y, X_validation, Y_validation, config, progress, vectors)
-        run.refresh(train_labels=True)
-        for epoch in range(config.e_model):
-            run.train_classifier(epoch)
-            if (epoch + 1) % config.e_hat_label == 0:
-                run.refresh(train_labels=True)
-        if config.e_model % config.e_hat_label:
-            # A last refresh, so that the index is as new as the features; the paper counts no epochs for it.
-            run.refresh(train_labels=False)
+        run = _Run(X, Y, X_validation, Y_validation, config, progress, vectors, keeper or Keeper())
+        steps = plan(config)
+        while run.state.step < len(steps):
+            step = steps[run.state.step]
+            if step.what == "classifier":
+                run.train_classifier(step.epoch)
+            else:
+                run.refresh(train_labels=step.what == "refresh")
+            run.keep()
         run.finish()
-        return Result(run.best, run.history)
+        assert run.state.best is not None
+        return Result(run.state.best, run.state.history)
 
 
 class _Run:
-    """The state of one training."""
+    """One training: its data, its settings and its state."""
 
     def __init__(
         self,
@@ -73,10 +117,10 @@ class _Run:
         config: Config,
         progress: Progress,
         vectors: NDArray[np.float32] | None,
+        keeper: Keeper,
     ) -> None:
-        self.X, self.Y, self.config, self.progress = X, Y, config, progress
+        self.X, self.Y, self.config, self.progress, self.keeper = X, Y, config, progress, keeper
         self.X_validation, self.Y_validation = X_validation, Y_validation
-        self.rng = np.random.default_rng(config.seed)
         self.documents_of = csr_matrix(Y.T)
         frequency = np.diff(self.documents_of.indptr)
         self.frequency = frequency.astype(np.int32)
@@ -84,113 +128,166 @@ class _Run:
         most_frequent = np.argsort(-frequency, kind="stable")[: min(config.frequent_labels, len(self.labels))]
         self.everywhere = np.sort(most_frequent).astype(np.int32)
         self.inv_propensity = inverse_propensity(Y)
-        self.features = embedding.start(X.shape[1], config, self.rng, vectors)
-        self.classifier = classifier.start(Y.shape[1], config, self.rng)
-        self.label_encoder = label_encoder.start(config.D)
         self.room = classifier.scratch(Y, min(config.k, len(self.labels)), len(self.everywhere), config)
-        self.shortlists = np.empty((0, 0), dtype=np.int32)
-        self.history: list[dict[str, Any]] = []
-        self.cycle = 0
-        self.best: Model
-        self.best_accuracy = -1.0
+        rng = np.random.default_rng(config.seed)
+        self.state = State(
+            features=embedding.start(X.shape[1], config, rng, vectors),
+            classifier=classifier.start(Y.shape[1], config, rng),
+            label_encoder=label_encoder.start(config.D),
+            rng=rng,
+        )
+        keeper.restore(self.state, config, self.frequency, X.shape[0])
+
+    def keep(self) -> None:
+        """Keep a checkpoint if it is time for one; stop here if that was asked for."""
+        self.keeper.keep(self.state)
 
     def refresh(self, *, train_labels: bool) -> None:
         """Do steps 2 and 3: centroids, Z_l, index, shortlists; then see how good the model is."""
-        self.cycle += 1
-        embeddings = encode(self.features.encoder, self.X)
-        mu = label_encoder.centroids(self.documents_of, embeddings)
-        if train_labels:
-            self._train_label_encoder(mu, embeddings)
-        index = self._build_index(mu)
-        self._find_shortlists(index, embeddings)
+        before = deepcopy((self.state.label_encoder, self.state.rng.bit_generator.state, len(self.state.history)))
+        # They are found anew: no two at once.
+        self.state.shortlists = np.empty((0, 0), dtype=np.int32)
+        self.state.cycle += 1
+        try:
+            embeddings = encode(self.state.features.encoder, self.X)
+            mu = label_encoder.centroids(self.documents_of, embeddings)
+            if train_labels:
+                self._train_label_encoder(mu, embeddings)
+            index = self._build_index(mu)
+            del mu
+            self._find_shortlists(index, embeddings)
+            del embeddings
+        except KeyboardInterrupt:
+            # As if it had not begun: what was asked to stop can go on from here.
+            self.state.label_encoder, self.state.rng.bit_generator.state, length = before
+            del self.state.history[length:]
+            self.state.cycle -= 1
+            self.keeper.stop(self.state)
+            raise
         self._validate(index)
+        self.state.step += 1
 
     def _train_label_encoder(self, mu: NDArray[np.float32], embeddings: NDArray[np.float32]) -> None:
-        config = self.config
-        with self.progress.phase(f"cycle {self.cycle}: label encoder", config.e_label) as bar:
+        config, state = self.config, self.state
+        with self.progress.phase(f"cycle {state.cycle}: label encoder", config.e_label) as bar:
             for epoch in range(config.e_label):
+                self.keeper.check()
                 start = time.perf_counter()
                 loss = label_encoder.train_epoch(
-                    self.label_encoder,
+                    state.label_encoder,
                     self.documents_of,
                     self.labels,
                     mu,
                     embeddings,
                     config.label_learning_rate,
-                    self.rng,
+                    state.rng,
                 )
                 bar.advance(1, loss=loss)
                 self._note("label encoder", start, epoch=epoch, loss=loss)
 
     def _build_index(self, mu: NDArray[np.float32]) -> Shortlist:
+        self.keeper.check()
         start = time.perf_counter()
-        embedded = rounded(unit_rows(label_encoder.embed(self.label_encoder, mu[self.labels])), self.config.precision)
-        index = shortlists.build(self.labels.astype(np.int32), embedded, self.config.index)
+        embedded = unit_rows(label_encoder.embed(self.state.label_encoder, mu[self.labels]))
+        index = shortlists.build(
+            self.labels.astype(np.int32), rounded(embedded, self.config.precision), self.config.index
+        )
         self._note("index", start, kind=index.kind)
         return index
 
     def _find_shortlists(self, index: Shortlist, embeddings: NDArray[np.float32]) -> None:
         start = time.perf_counter()
-        directions = unit_rows(embeddings)
-        with self.progress.phase(f"cycle {self.cycle}: shortlists ({index.kind})", len(directions)) as bar:
-            self.shortlists = shortlists.search(index, directions, self.config.k)
-            recall = shortlists.recall_of_exact(index, directions, self.config.k)
-            bar.advance(len(directions), recall=recall)
+        to_unit_rows(embeddings)
+        n, k = len(embeddings), min(self.config.k, len(self.labels))
+        found = np.empty((n, k), dtype=np.int32)
+        with self.progress.phase(f"cycle {self.state.cycle}: shortlists ({index.kind})", n) as bar:
+            for first in range(0, n, _SEARCHED):
+                self.keeper.check()
+                part = slice(first, min(first + _SEARCHED, n))
+                found[part] = shortlists.search(index, embeddings[part], k)
+                bar.advance(part.stop - part.start)
+            recall = shortlists.recall_of_exact(index, embeddings, k)
+            bar.advance(0, recall=recall)
+        self.state.shortlists = found
         self._note("shortlist", start, recall_of_exact=recall)
 
     def train_classifier(self, epoch: int) -> None:
         """Do step 4: one epoch of classifier and features."""
         start = time.perf_counter()
-        config, n = self.config, self.X.shape[0]
-        order = self.rng.permutation(n)
+        config, state, n = self.config, self.state, self.X.shape[0]
+        if not len(state.order):
+            state.order = state.rng.permutation(n)
         batches = range(0, n, config.batch_size)
-        loss = 0.0
-        with self.progress.phase(f"cycle {self.cycle}: classifier, epoch {epoch + 1}/{config.e_model}", n) as bar:
-            for i, first in enumerate(batches):
-                rows = order[first : first + config.batch_size]
+        with self.progress.phase(f"cycle {state.cycle}: classifier, epoch {epoch + 1}/{config.e_model}", n) as bar:
+            bar.advance(batches[state.batch])
+            for i in range(state.batch, len(batches)):
+                rows = state.order[batches[i] : batches[i] + config.batch_size]
                 rate = _rate(config, epoch, i / len(batches))
-                loss += classifier.train_batch(
-                    self.classifier, self.features, self.room, self.X, self.Y, rows,
-                    self.shortlists, self.everywhere, config, rate, self.rng,
+                state.loss += classifier.train_batch(
+                    state.classifier, state.features, self.room, self.X, self.Y, rows,
+                    state.shortlists, self.everywhere, config, rate, state.rng,
                 )  # fmt: skip
-                bar.advance(len(rows), loss=loss / (first + len(rows)))
-        self._note("classifier", start, epoch=epoch, loss=loss / n)
+                self._check_bounds(epoch, state.loss)
+                state.batch = i + 1
+                bar.advance(len(rows), loss=state.loss / (batches[i] + len(rows)))
+                if state.batch < len(batches):
+                    self.keep()
+        self._check_bounds(epoch, float(np.abs(state.classifier.W).max()), _LARGEST_WEIGHT)
+        self._note("classifier", start, epoch=epoch, loss=state.loss / n)
+        state.order, state.batch, state.loss = state.order[:0], 0, 0.0
+        state.step += 1
+
+    def _check_bounds(self, epoch: int, value: float, bound: float = np.inf) -> None:
+        """Stop a training whose numbers grow without end; nothing of it is kept but the best model before."""
+        if value < bound:
+            return
+        best = self.state.best
+        kept = "" if best is None else f"; the model of validation P@1 {best.metrics['P@1']:.2f} is kept"
+        message = (
+            f"training diverged in epoch {epoch + 1}{kept}: lower learning_rate (it is {self.config.learning_rate:g})"
+            f" or random_weight ({self.config.random_weight:g})"
+        )
+        raise DivergedError(message, None if best is None else Result(best, self.state.history))
 
     def _validate(self, index: Shortlist) -> None:
         """Measure the model on the validation documents and keep a copy of the best one."""
         start = time.perf_counter()
         model = Model(
-            self.features.encoder, self.classifier.W, index, self.everywhere, self.config.beta or 0.0, self.config,
-            label_frequency=self.frequency, n_documents=self.X.shape[0],
+            self.state.features.encoder, self.state.classifier.W, index, self.everywhere, self.config.beta or 0.0,
+            self.config, label_frequency=self.frequency, n_documents=self.X.shape[0],
         )  # fmt: skip
         candidates = find_candidates(model, self.X_validation)
         betas = blend.GRID if self.config.beta is None else (self.config.beta,)
         results = blend.curve(candidates, self.Y_validation, self.inv_propensity, betas)
         beta, figures = blend.choose(results)
-        self._note("validation", start, beta=beta, curve=results, **figures)
         self.progress.say(
-            f"cycle {self.cycle}: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f}, β {beta:g}"
+            f"cycle {self.state.cycle}: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f}, β {beta:g}"
         )
         accuracy = max(blend.mean(measured, "P") for _, measured in results)
         # Of equals the later one: a handful of validation documents cannot tell, and it has learnt more.
-        if accuracy >= self.best_accuracy:
-            self.best_accuracy = accuracy
-            model.encoder, model.classifier = model.encoder.copy(), model.classifier.copy()
+        kept = accuracy >= self.state.best_accuracy
+        self._note("validation", start, beta=beta, kept=kept, curve=results, **figures)
+        if kept:
+            self.state.best_accuracy, self.state.best = accuracy, None
+            model.encoder = model.encoder.copy(self.config.precision)
+            model.classifier = rounded(model.classifier, self.config.precision)
             model.beta, model.metrics = beta, figures
-            self.best = model
+            self.state.best = model
 
     def finish(self) -> None:
-        """Round the best model to the precision in which it is kept, and measure what that costs."""
+        """Measure what rounding the best model to the precision in which it is kept has cost."""
         start = time.perf_counter()
-        model, before = self.best, self.best.metrics
-        model.encoder.vectors = rounded(model.encoder.vectors, self.config.precision)
-        model.classifier = rounded(model.classifier, self.config.precision)
+        model = self.state.best
+        assert model is not None
+        before = model.metrics
         candidates = find_candidates(model, self.X_validation)
         ((_, model.metrics),) = blend.curve(candidates, self.Y_validation, self.inv_propensity, (model.beta,))
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
-        self.history.append({"cycle": self.cycle, "phase": phase, "seconds": time.perf_counter() - start, **figures})
+        seconds = time.perf_counter() - start
+        entry = {"cycle": self.state.cycle, "phase": phase, "seconds": seconds, **peak_memory(), **figures}
+        self.state.history.append(entry)
 
 
 def _rate(config: Config, epoch: int, share: float) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,27 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
-from lightdxml.model import check_features
+from lightdxml.model import check_features, whole_matrix
 from lightdxml.progress import Progress
 from lightdxml.training import cycle
+from lightdxml.training.checkpoint import FolderKeeper, fingerprint
 
 _MOST_VALIDATION = 5000
 _FEWEST_TO_SPLIT = 20
 _WORTH_SAYING = 1.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a training keeps what it needs to go on, every how many seconds, and whether to go on from there."""
+
+    folder: Path
+    every: float = 300.0
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.every >= 0:
+            raise ValueError(f"every is {self.every!r}: it must be a number of seconds from 0")
 
 
 def fit(
@@ -27,6 +42,7 @@ def fit(
     dev: tuple[Any, Any] | None = None,
     progress: Progress | None = None,
     vectors: NDArray[np.float32] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> cycle.Result:
     """Check the data, set validation documents aside unless `dev` is given, and train.
 
@@ -55,7 +71,13 @@ def fit(
         parts = _set_aside(X, Y, config)
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
-    result = cycle.train(*parts, config, progress, vectors)
+    if checkpoint is None:
+        result = cycle.train(*parts, config, progress, vectors)
+    else:
+        mark = fingerprint(config, *parts, vectors)
+        keeper = FolderKeeper(checkpoint.folder, checkpoint.every, mark, resume=checkpoint.resume)
+        with keeper.at_work():
+            result = cycle.train(*parts, config, progress, vectors, keeper)
     # Of all documents, those set aside included: what is frequent is what the user's data says.
     result.model.label_frequency = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int32)
     result.model.n_documents = Y.shape[0]
@@ -77,7 +99,7 @@ def _compile(config: Config, progress: Progress) -> float:
 
 def check_labels(Y: Any) -> csr_matrix:
     """Return labels as CSR float32 of ones with sorted int32 columns, or say what is wrong with them."""
-    Y = csr_matrix(Y, dtype=np.float32, copy=True)
+    Y = whole_matrix(Y, "Y")
     if not np.all(np.isfinite(Y.data)) or (Y.data < 0).any():
         raise ValueError("Y holds NaN, infinite or negative values: labels are 0 or 1")
     Y.sum_duplicates()
