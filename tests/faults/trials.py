@@ -189,8 +189,11 @@ def second_training(place: Place) -> Outcome:
         place.command(place.folder / "shared-model", checkpoint), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as child:
         _wait_for(lambda: any(checkpoint.glob("0*")))
+        # Held still, so that it is at work all the while.
+        child.send_signal(signal.SIGSTOP)
         second = place.train(place.folder / "second-model", checkpoint)
-        refused = child.poll() is None and second.returncode == 1 and "another training is at work" in second.stderr
+        refused = second.returncode == 1 and "another training is at work" in second.stderr
+        child.send_signal(signal.SIGCONT)
         child.send_signal(signal.SIGTERM)
         child.communicate(timeout=TIMEOUT)
     return Outcome("two trainings in one folder: the second refuses", 1, int(refused))

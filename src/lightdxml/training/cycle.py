@@ -31,7 +31,7 @@ from lightdxml.training.state import State
 _HALVED_AT = (14, 21, 25)
 _SEARCHED = 8192
 # No weight of a sound model comes near it.
-_LARGEST_WEIGHT = 1e6
+_LARGEST_WEIGHT = 1e3
 
 
 @dataclass
@@ -232,7 +232,8 @@ class _Run:
                 bar.advance(len(rows), loss=state.loss / (batches[i] + len(rows)))
                 if state.batch < len(batches):
                     self.keep()
-        self._check_bounds(epoch, float(np.abs(state.classifier.W).max()), _LARGEST_WEIGHT)
+        for weights in (state.classifier.W, state.features.encoder.vectors):
+            self._check_bounds(epoch, _largest(weights), _LARGEST_WEIGHT)
         self._note("classifier", start, epoch=epoch, loss=state.loss / n)
         state.order, state.batch, state.loss = state.order[:0], 0, 0.0
         state.step += 1
@@ -288,6 +289,11 @@ class _Run:
         seconds = time.perf_counter() - start
         entry = {"cycle": self.state.cycle, "phase": phase, "seconds": seconds, **peak_memory(), **figures}
         self.state.history.append(entry)
+
+
+def _largest(weights: NDArray[np.float32]) -> float:
+    """Return the largest size of a number, without a second array as large; NaN if there is one."""
+    return float(max(weights.max(), -weights.min()))
 
 
 def _rate(config: Config, epoch: int, share: float) -> float:
