@@ -1,7 +1,7 @@
 """Models of strangers: `python -m tests.fuzz_models --minutes 5 --seed 0`.
 
-Damages the files of model folders at random, byte by byte and value by value, with checksums that fit, and loads and uses
-them. Each must be refused with a `ValueError` of one line, or predict, explain and be saved again; nothing else.
+Damages the files of model folders at random, byte by byte and value by value, with checksums that fit, and loads and
+uses them. Each must be refused with a `ValueError` of one line, or predict, explain and be saved again; nothing else.
 """
 
 from __future__ import annotations
@@ -21,10 +21,28 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from lightdxml import load
+from tests.test_storage import write_manifest
 from tests.training.test_cycle import topics
 
 MODELS = Path(__file__).parent / "models"
-ODD = [0, -1, 1, 2**31 - 1, -(2**31), 10**12, 0.5, -1e300, True, None, "x", "../x", [], {}, [[]], float("inf")]
+ODD: list[Any] = [
+    0,
+    -1,
+    1,
+    2**31 - 1,
+    -(2**31),
+    10**12,
+    0.5,
+    -1e300,
+    True,
+    None,
+    "x",
+    "../x",
+    [],
+    {},
+    [[]],
+    float("inf"),
+]
 
 
 def damage_bytes(rng: random.Random, folder: Path) -> None:
@@ -89,7 +107,7 @@ def with_checksums(folder: Path) -> None:
             if path.is_file() and isinstance(manifest["files"][name], dict):
                 content = path.read_bytes()
                 manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(folder, manifest)
 
 
 def use(folder: Path, texts: bool) -> str:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from lightdxml import LightDXML
+from lightdxml import LightDXML, storage
 from tests.training.test_cycle import SMALL, topics
 
 TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
@@ -42,7 +42,7 @@ def test_too_few_names_are_refused() -> None:
 
 def test_sets_of_labels_do_not_depend_on_the_hash_seed() -> None:
     program = (
-        "from lightdxml import LightDXML; import sys\n"
+        "from lightdxml import LightDXML, storage; import sys\n"
         "rows = [{'n3', 'n1', 'n2'}, {'n2', 'n4'}, {'n5'}] * 8\n"
         "m = LightDXML(D=8, e_model=2).fit(['aa bb', 'bb cc', 'cc aa'] * 8, rows)\n"
         "sys.stdout.write(str(m.model_.label_names) + m.model_.classifier.tobytes().hex())"
@@ -152,3 +152,29 @@ def test_a_stored_zero_is_no_word() -> None:
 def test_more_labels_than_there_are_cost_nothing() -> None:
     X, Y = topics(30)
     assert LightDXML(**SMALL).fit(X, Y).rank(X[0], 10**12)[0].shape == (1, 12)
+
+
+@pytest.mark.parametrize(
+    ("X", "Y", "message"),
+    [
+        ([None] * 4, [["a"]] * 4, "document 0 is None among texts"),
+        ([], [], "no rows"),
+        (["a cat"] * 2, [[1], ["a"]], "labels are all names, or all numbers"),
+        (["a cat"] * 2, [[("a", 1)], ["a"]], "labels are all names, or all numbers"),
+    ],
+)
+def test_odd_documents_and_labels_are_named(X: Any, Y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LightDXML(**SMALL).fit(X, Y)
+
+
+def test_columns_of_scores_have_names() -> None:
+    trained = LightDXML(**SMALL).fit(TEXTS, NAMES)
+    best = trained.scores("a purring cat", k=1).indices[0]
+    assert [trained.classes_[best]] == trained.predict("a purring cat", k=1)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda *arguments, **options: False)
+    with pytest.raises(ValueError, match="cannot be written"):
+        storage.check_target(tmp_path / "new" / "model")

@@ -28,7 +28,14 @@ def write(folder: Path, name: str, content: bytes) -> None:
     if name != "manifest.json":
         manifest = json.loads((folder / "manifest.json").read_text())
         manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        write_manifest(folder, manifest)
+
+
+def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write a manifest with its own checksum."""
+    content = {name: value for name, value in manifest.items() if name != "sha256"}
+    seal = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(content | {"sha256": seal}))
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +143,7 @@ def test_a_manifest_cannot_name_files_elsewhere(trained: LightDXML, tmp_path: Pa
     trained.save(tmp_path / "model")
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
     manifest["files"]["../secret"] = {"bytes": 1, "sha256": "00"}
-    (tmp_path / "model" / "manifest.json").write_text(json.dumps(manifest))
+    write_manifest(tmp_path / "model", manifest)
     with pytest.raises(ValueError, match=r"names a file '\.\./secret'"):
         load(tmp_path / "model")
 
@@ -308,7 +315,7 @@ def test_a_manifest_of_odd_numbers_is_refused(
 ) -> None:
     trained.save(tmp_path / "model")
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
-    (tmp_path / "model" / "manifest.json").write_text(json.dumps(manifest | change))
+    write_manifest(tmp_path / "model", manifest | change)
     with pytest.raises(ValueError, match=f"is damaged .*{message}"):
         load(tmp_path / "model")
 
@@ -318,4 +325,21 @@ def test_a_history_of_another_form_is_refused(trained: LightDXML, tmp_path: Path
     trained.save(tmp_path / "model")
     write(tmp_path / "model", "history.json", content.encode())
     with pytest.raises(ValueError, match="no list of phases"):
+        load(tmp_path / "model")
+
+
+def test_a_manifest_that_was_altered_is_refused(trained: LightDXML, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    path = tmp_path / "model" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"beta": 0.123}))
+    with pytest.raises(ValueError, match=r"manifest\.json was altered"):
+        load(tmp_path / "model")
+
+
+def test_settings_of_another_version_are_named(trained: LightDXML, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    manifest["config"]["bxta"] = manifest["config"].pop("beta")
+    write_manifest(tmp_path / "model", manifest)
+    with pytest.raises(ValueError, match="not those of this format: beta, bxta"):
         load(tmp_path / "model")

@@ -18,3 +18,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimator, name)
     raise AttributeError(f"module 'lightdxml' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Name what there is to use, also before it is imported."""
+    return [*__all__, "data", "metrics"]

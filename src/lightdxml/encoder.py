@@ -98,5 +98,5 @@ def rounded(array: NDArray[np.float32], precision: Precision) -> NDArray[Any]:
     >>> rounded(np.array([0.1], dtype=np.float32), "float16").dtype
     dtype('float16')
     """
-    fits = precision == "float16" and bool(np.abs(array).max(initial=0) < np.finfo(np.float16).max)
+    fits = precision == "float16" and bool(max(array.max(initial=0), -array.min(initial=0)) < np.finfo(np.float16).max)
     return array.astype(np.float16 if fits else np.float32)

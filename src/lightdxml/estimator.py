@@ -18,6 +18,7 @@ from lightdxml import explanation, metrics, model, storage
 from lightdxml.config import Config, Index, Precision, Schedule, configure
 from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
+from lightdxml.explanation import Explanation
 from lightdxml.kernels import parallel
 from lightdxml.progress import History, Progress
 from lightdxml.text import tfidf
@@ -25,6 +26,7 @@ from lightdxml.text import vectors as word_vectors
 from lightdxml.text.tfidf import TextSettings
 from lightdxml.training.cycle import DivergedError, Result
 from lightdxml.training.fit import Checkpoint, check_labels, fit
+from lightdxml.training.memory import parse_size
 
 _MOST_LABELS = 2**31 - 1
 
@@ -137,6 +139,12 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         given = {field.name: getattr(self, field.name) for field in fields(Config)}
         return configure(self.preset, documents, **{name: value for name, value in given.items() if value is not None})
 
+    @property
+    def classes_(self) -> list[Any]:
+        """The labels in the order of the columns of `scores`: names, or numbers where they have no names."""
+        trained = self._trained()
+        return list(range(trained.n_labels)) if trained.label_names is None else list(trained.label_names)
+
     def text_settings(self) -> TextSettings:
         """Return how texts become features."""
         return TextSettings(**{field.name: getattr(self, field.name) for field in fields(TextSettings)})
@@ -151,6 +159,8 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 300.0,
         resume: bool = False,
+        memory_limit: int | str | None = None,
+        scratch: str | Path | None = None,
     ) -> LightDXML:
         """Train.
 
@@ -173,8 +183,15 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         resume
             Go on from the last checkpoint, if there is one, with the same data and settings: the result is the same to
             the bit as that of a training that was never interrupted.
+        memory_limit
+            The most memory that training may need, in bytes or as `"4GB"`; None for what the machine has free. Where it
+            needs more, it says so before it begins, and which settings would fit.
+        scratch
+            A folder in which features and shortlists live, as memory-mapped files, instead of in memory.
         """
         self.config()  # bad settings are said before any work is done
+        limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
+        room = None if scratch is None else Path(scratch)
         text_settings = self.text_settings()
         labels, names = _label_matrix(Y, label_names)
         config = self.config(labels.shape[0])
@@ -194,7 +211,7 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
                 vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
             keep = None if checkpoint is None else Checkpoint(Path(checkpoint), checkpoint_every, resume)
             try:
-                result = fit(X, labels, config, dev, progress, vectors, keep)
+                result = fit(X, labels, config, dev, progress, vectors, keep, limit, room)
             except DivergedError as error:
                 if error.kept is not None:
                     self._take(error.kept, names, vectoriser, history)
@@ -256,6 +273,10 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         entries = values.ravel()[found], (rows[found], labels.ravel()[found])
         return csr_matrix(entries, shape=(len(labels), self.model_.n_labels), dtype=np.float32)
 
+    @overload
+    def explain(self, X: str, k: int = 5) -> list[Explanation]: ...
+    @overload
+    def explain(self, X: Any, k: int = 5) -> list[list[Explanation]]: ...
     def explain(self, X: Any, k: int = 5) -> list[Any]:
         """Return for each of the k best labels what every word adds to its score: see `lightdxml.explanation`.
 
@@ -336,6 +357,8 @@ def _check_k(k: Any) -> None:
 def _check_lengths(documents: Any, labels: csr_matrix) -> None:
     """Raise where X and Y differ in length, before any time is spent."""
     n = documents.shape[0] if hasattr(documents, "shape") else len(documents)
+    if n == labels.shape[0] == 0:
+        raise ValueError("X and Y have no rows: there is nothing to learn from")
     if n != labels.shape[0]:
         raise ValueError(f"X and Y have {n} and {labels.shape[0]} rows: there must be one of each a document")
 
@@ -363,12 +386,14 @@ def _texts(X: Any) -> list[str] | None:
     if isinstance(X, str):
         raise ValueError("X is a single text: give a list of texts")
     if scipy.sparse.issparse(X) or getattr(X, "ndim", 1) == 2:
+        if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
+            raise ValueError("X is a table with texts in it: give one column, as X['text']")
         return None
     if isinstance(X, Texts):
         return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
     documents = list(X)
     strange = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
-    if strange is not None and any(isinstance(document, str) for document in documents):
+    if strange is not None and any(document is None or isinstance(document, str) for document in documents):
         raise ValueError(f"document {strange} is {documents[strange]!r:.50} among texts: give a text for each document")
     return documents if strange is None else None
 
@@ -406,6 +431,7 @@ def _are_numbers(rows: list[list[Any]]) -> bool:
 
 def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
     """Return a label matrix, and names if labels have names."""
+    label_names = getattr(Y, "columns", None) if label_names is None else label_names
     names = None if label_names is None else [str(name) for name in label_names]
     rows = _label_rows(Y)
     if rows is None:
@@ -418,6 +444,9 @@ def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[
         if names is not None and len(names) < width:
             raise ValueError(f"{len(names)} label names, and label {width - 1} in Y: there must be one each")
         return label_matrix(rows, max(width, len(names or ()))), names
+    for i, row in enumerate(rows):
+        if odd := [label for label in row if not isinstance(label, str)]:
+            raise ValueError(f"document {i} has label {odd[0]!r} among names: labels are all names, or all numbers")
     index = LabelIndex(names or ())
     numbered = [index.numbers(str(label) for label in row) for row in rows]
     return label_matrix(numbered, len(index.names)), index.names

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,10 @@ def check_target(folder: Path) -> None:
             raise ValueError(f"{folder} is a file: choose another folder")
     except PermissionError as error:
         raise ValueError(f"there is no permission to look into {folder}: choose another folder") from error
+    # It is written beside the folder and then put in its place.
+    above = next(place for place in folder.absolute().parents if place.exists())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise ValueError(f"{folder} cannot be written ({above} takes no new files): choose another folder")
     others = [name for name in inside if name not in (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)]
     if inside and (others or not _is_model(folder)):
         found = f" ({', '.join(others[:3])})" if others else ""
@@ -106,7 +111,12 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "metrics": model.metrics,
         "files": {path.name: _fingerprint(path) for path in sorted(folder.iterdir())},
     }
-    _write_json(folder / _MANIFEST, manifest)
+    _write_json(folder / _MANIFEST, manifest | {"sha256": _checksum(manifest)})
+
+
+def _checksum(manifest: dict[str, Any]) -> str:
+    """Return the checksum of a manifest's own content."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
@@ -160,8 +170,13 @@ def load(folder: Path, *, verify: bool = True) -> Model:
     """
     manifest = read_manifest(folder)
     try:
+        checked = manifest.pop("sha256", None)
+        if checked != _checksum(manifest):
+            raise ValueError(f"{_MANIFEST} was altered after the model was written")
         _check_files(folder, manifest["files"], verify)
         return _assemble(folder, manifest, stored.read(folder / _ARRAYS), verify)
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
     except (OSError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, ValueError) as error:
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
@@ -206,7 +221,7 @@ def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
 
 
 def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], verify: bool) -> Model:
-    config = Config(**manifest["config"])
+    config = _config(manifest["config"])
     names = _read_names(folder / _LABELS) if _LABELS in manifest["files"] else None
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     beta, kind = manifest["beta"], manifest["index"]
@@ -231,6 +246,14 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         vectors=manifest["vectors"],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
+
+
+def _config(settings: dict[str, Any]) -> Config:
+    known = {field.name for field in fields(Config)}
+    if set(settings) != known:
+        odd = ", ".join(sorted(set(settings) ^ known))
+        raise ValueError(f"its settings are not those of this format: {odd}")
+    return Config(**settings)
 
 
 def _count(value: Any) -> int:

@@ -178,3 +178,26 @@ def load_small() -> Any:
 def test_every_command_shows_an_example() -> None:
     for command in ("train", "predict", "explain", "evaluate", "report", "info", "demo"):
         assert "Example: " in run(command, "--help"), command
+
+
+def test_a_table_without_a_column_of_texts_is_said(model: Path, tmp_path: Path) -> None:
+    """Its header was once taken for a document, and every answer stood a line too low."""
+    (tmp_path / "d.csv").write_text("id,description\n1,cat\n2,dog\n")
+    result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "d.csv")])
+    assert "the columns id, description, expected one named text" in str(result.exception)
+
+
+def test_the_form_can_be_said_where_a_line_looks_like_another_one(model: Path) -> None:
+    assert len(labels_of(run("predict", model, "-", "--json", "--format", "lines", text="{cat}\ntext\n"))) == 2
+    assert len(labels_of(run("predict", model, "-", "--json", "--format", "csv", text="text\ncat\n"))) == 1
+
+
+def test_labels_below_a_score_are_left_out(model: Path) -> None:
+    out = run("predict", model, "-", "--json", "--min-score", 0.999, text="a cat and a dog\n")
+    assert labels_of(out) == [[]]
+
+
+def test_data_whose_labels_the_model_does_not_know_is_refused(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("text,labels\ncat,a;b\n")
+    result = CliRunner().invoke(app, ["evaluate", str(model), str(tmp_path / "d.csv")])
+    assert "none of the 1 labels of this data is one of the model's" in str(result.exception)

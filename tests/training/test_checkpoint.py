@@ -131,3 +131,15 @@ def test_gradients_too_small_to_matter_do_not_become_denormal_numbers() -> None:
     row, mean, square = np.ones((1, 8), np.float32), np.full((1, 8), 1, np.uint16), np.ones(1, np.float32)
     adam.adam_row(row, mean, square, 0, np.full(8, 1e-38, np.float32), np.float32(0.1))
     assert not mean.any()
+
+
+def test_features_and_shortlists_in_files_give_the_same_bits_and_leave_nothing(tmp_path: Path) -> None:
+    expected = LightDXML(**SMALL).fit(X, Y)
+    trained = LightDXML(**SMALL).fit(X, Y, scratch=tmp_path)
+    np.testing.assert_array_equal(trained.model_.classifier, expected.model_.classifier)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_memory_is_said_before_training() -> None:
+    with pytest.raises(ValueError, match=r"training needs .* of memory and the limit is 100 MB"):
+        LightDXML(**SMALL).fit(X, Y, memory_limit="100MB")

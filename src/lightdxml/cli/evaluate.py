@@ -17,6 +17,7 @@ from lightdxml.cli.output import (
     Source,
     Threads,
     console,
+    errors,
     print_json,
     print_table,
 )
@@ -52,12 +53,19 @@ def run(
     ignore = matching.ignored(split, loaded.label_names, estimator.model_)
     # What is ignored is taken out of the ranking, and what follows moves up: enough must follow.
     depth = max(_CUTS) + (0 if ignore is None else int(np.diff(ignore.tocsr().indptr).max()))
+    # Compiled code is loaded with the first document: that is not part of what a document takes.
+    estimator.rank(matching.features_of(split)[:1], 1)
     start = time.perf_counter()
     ranked, scores = estimator.rank(matching.features_of(split), depth)
     seconds = time.perf_counter() - start
     frequency, n_documents = matching.frequency_of(loaded, estimator.model_, Y.shape[1])
     q = matching.inverse_propensity_of(loaded.name, frequency, n_documents)
     figures = evaluate(Y, ranked, _CUTS, q, ignore)
+    if missing := matching.unseen_names(loaded.label_names, estimator.model_):
+        errors.print(
+            f"{len(missing):,} of {loaded.n_labels:,} labels of this data are not in the model, and count as missed",
+            soft_wrap=True,
+        )
     if json:
         print_json({"documents": len(split), "milliseconds_per_document": 1000 * seconds / len(split), **figures})
         return
@@ -81,5 +89,9 @@ def _show_samples(estimator: Any, split: Any, ranked: Any, scores: Any, Y: Any) 
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
         title = " ".join(split.texts[i][:200].split())[:70]
         best = zip(ranked[i].tolist(), scores[i].tolist(), strict=True)
-        found = ", ".join(f"{names[j]}{' ✓' if j in true else ''} {score:.2f}" for j, score in best if j >= 0)
+        found = ", ".join(_one_line(names[j]) + " ✓" * (j in true) + f" {score:.2f}" for j, score in best if j >= 0)
         console.print(f"- {title}\n    → {found}", markup=False, soft_wrap=True)
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())

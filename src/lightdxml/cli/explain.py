@@ -50,7 +50,7 @@ def run(
 
 
 def _show(explanation: Any, words: int) -> None:
-    console.print(f"\n{explanation.label}  {explanation.score:.3f}", style="bold", markup=False)
+    console.print(f"\n{' '.join(str(explanation.label).split())}  {explanation.score:.3f}", style="bold", markup=False)
     shown, rest = explanation.parts[:words], explanation.parts[words:]
     rows = [*shown]
     if rest:

@@ -21,6 +21,11 @@ def to_model(Y: Any, names: Any, model: Any) -> Any:
     column = {name: j for j, name in enumerate(model.label_names)}
     # Labels that the model never saw count as missed: they get columns of their own, behind the model's.
     missing = unseen_names(names, model)
+    if len(missing) == len(names):
+        raise ValueError(
+            f"none of the {len(names):,} labels of this data is one of the model's: is it the right data, "
+            "and read with the same --separator?"
+        )
     column |= {name: model.n_labels + i for i, name in enumerate(missing)}
     Y = Y.tocoo()
     moved = [column[name] for name in names]

@@ -6,7 +6,7 @@ import json as json_format
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,11 @@ def run(
     model: ModelFolder,
     file: Annotated[Path, typer.Argument(help="Documents; `-` for standard input.", show_default=False)],
     k: Annotated[int, typer.Option("-k", help="How many labels a document gets at most.", min=1)] = 5,
+    least: Annotated[float, typer.Option("--min-score", help="Leave out labels that score lower.")] = 0.0,
+    form: Annotated[
+        Literal["auto", "lines", "jsonl", "csv"],
+        typer.Option("--format", help="What texts come as; seen unless given."),
+    ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each document.")] = False,
     threads: Threads = None,
     encoding: Encoding = "utf-8",
@@ -40,18 +45,18 @@ def run(
         batches = (
             stream.feature_batches(file, source, trained.n_features)
             if trained.vectoriser is None
-            else stream.text_batches(file, source, encoding)
+            else stream.text_batches(file, source, encoding, form)
         )
         for batch in batches:
             labels, scores = estimator.rank(batch.documents, min(k, trained.n_labels))
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
-                sys.stdout.write(show(document, list(_named(trained, row, values))) + "\n")
+                sys.stdout.write(show(document, list(_named(trained, row, values, least))) + "\n")
             sys.stdout.flush()
 
 
-def _named(model: Any, labels: list[int], scores: list[float]) -> Iterator[tuple[Any, float]]:
+def _named(model: Any, labels: list[int], scores: list[float], least: float) -> Iterator[tuple[Any, float]]:
     for label, score in zip(labels, scores, strict=True):
-        if label >= 0:
+        if label >= 0 and score >= least:
             yield label if model.label_names is None else model.label_names[label], score
 
 

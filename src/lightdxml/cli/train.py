@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
+import signal
 import sys
 import time
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +37,12 @@ def run(
     ] = None,
     every: Annotated[str, typer.Option("--every", help="Time between checkpoints: 30s, 5m, 1h.")] = "5m",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one.")] = False,
+    memory_limit: Annotated[
+        str | None, typer.Option("--memory-limit", help="The most memory to use, as 4GB; what is free unless given.")
+    ] = None,
+    scratch: Annotated[
+        Path | None, typer.Option("--scratch", help="A folder for features and shortlists that memory has no room for.")
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     separator: Separator = "|",
@@ -58,8 +67,7 @@ def run(
     settings = _settings(set or [])
     estimator = LightDXML(preset, threads=threads, vectors=vectors, **{"seed": seed, **settings})
     estimator.config()
-    if vectors is not None and vectors != "train" and not Path(vectors).exists():
-        raise ValueError(f"there are no word vectors at {vectors}: give a file, or train to make them from the texts")
+    _check_vectors(vectors)
     storage.check_target(model)
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
@@ -68,12 +76,16 @@ def run(
         estimator.fit(
             features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,
             checkpoint=checkpoint, checkpoint_every=seconds_between, resume=resume,
+            memory_limit=memory_limit, scratch=scratch,
         )  # fmt: skip
     except Interrupted as stopped:
         arguments = [word for word in sys.argv[1:] if word != "--resume"]
         command = shlex.join(["lightdxml", *arguments, "--resume"])
         errors.print(f"stopped; go on with: {command}", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(128 + stopped.signal) from stopped
+    except KeyboardInterrupt as stopped:
+        errors.print("stopped: nothing was written; with --checkpoint DIR a training can go on later", soft_wrap=True)
+        raise typer.Exit(128 + signal.SIGINT) from stopped
     except DivergedError as error:
         if error.kept is None:
             raise
@@ -91,7 +103,22 @@ def run(
     figures = "  ".join(f"{name} {trained.metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     line = f"{loaded.name}: trained in {seconds:.1f} s, β {trained.beta:g}; on validation documents {figures}"
     console.print(line, markup=False, soft_wrap=True)
-    console.print(f"The model is in {model}. Next: lightdxml evaluate {model} {data}", markup=False, soft_wrap=True)
+    following = shlex.join(["lightdxml", "evaluate", str(model), data, *_reading(separator, encoding, old_split)])
+    console.print(f"The model is in {model}. Next: {following}", markup=False, soft_wrap=True)
+
+
+def _reading(separator: str, encoding: str, old_split: int) -> list[str]:
+    """Return the options with which the data was read, where they are not the usual ones."""
+    given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"), ("--old-split", str(old_split), "0"))
+    return [word for option, value, usual in given if value != usual for word in (option, value)]
+
+
+def _check_vectors(vectors: str | None) -> None:
+    """Raise, before any work is done, where there are no such word vectors."""
+    if vectors == "train" and find_spec("gensim") is None:
+        raise ValueError('training word vectors needs gensim: pip install "lightdxml[vectors]", or gensim itself')
+    if vectors is not None and vectors != "train" and not Path(vectors).exists():
+        raise ValueError(f"there are no word vectors at {vectors}: give a file, or train to make them from the texts")
 
 
 def _seconds(text: str) -> float:
@@ -111,7 +138,7 @@ def _seconds(text: str) -> float:
 
 
 def _settings(given: list[str]) -> dict[str, Any]:
-    from lightdxml.config import configure, parsed_setting
+    from lightdxml.config import Config, configure, parsed_setting
     from lightdxml.text.tfidf import TextSettings
 
     settings: dict[str, Any] = {}
@@ -120,7 +147,13 @@ def _settings(given: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise ValueError(f"--set {setting} is no setting: write --set name=value")
         settings[name] = parsed_setting(name, value)
-    texts = {field.name for field in fields(TextSettings)}
+    texts = [field.name for field in fields(TextSettings)]
+    known = [field.name for field in fields(Config)] + texts
+    for name in settings:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            perhaps = f"perhaps {near[0]}? " if near else ""
+            raise ValueError(f"there is no setting {name!r}: {perhaps}known are {', '.join(known)}")
     TextSettings(**{name: value for name, value in settings.items() if name in texts})
     configure(**{name: value for name, value in settings.items() if name not in texts})
     return settings

@@ -141,7 +141,7 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
         raise DataError(
             path,
             f"bytes that are not {encoding}: {place}",
-            f"text in {encoding}: convert the file, or give its encoding (often latin-1 or cp1252)",
+            f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)",
             line=number,
         ) from error
 

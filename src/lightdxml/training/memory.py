@@ -1,0 +1,464 @@
+"""What training will need of the machine's memory, said before it begins, and what to change where it is too much.
+
+Training holds some arrays all the time and others for a moment. `_moments` lists the moments at which it holds most, in
+the order in which they come, with every array of a size that matters; the largest is the peak. What is said here about
+`fit`, `cycle` and the files of the steps must change with them: `benchmarks/memory.py` measures whether it holds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lightdxml.config import Config
+from lightdxml.kernels import parallel
+from lightdxml.shortlist import EXACT_LIMIT
+
+PARTS = (
+    "features", "weights", "optimiser", "best model", "shortlists", "index", "embeddings", "validation", "batches",
+    "program",
+)  # fmt: skip
+# The interpreter with what training imports, before and after the kernels are loaded, and what BLAS keeps.
+_IMPORTED, _PROGRAM = 140_000_000, 205_000_000
+_FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
+_ENTRY = _FLOAT + _WHOLE
+# As in `fit`, `classifier`, `cycle` and `shortlist`.
+_MOST_VALIDATION, _FEWEST_TO_SPLIT = 5000, 20
+_GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
+_K_LADDER = (1000, 750, 600, 500, 400, 300, 250, 200, 150, 100, 70, 50, 30, 20)
+# What halving a setting costs in accuracy or time, D's being 3: the model itself, its candidates, how it is trained.
+_HARM = {"D": 3.0, "k": 1.0, "batch_size": 0.5, "random_negatives": 0.5}
+_HARM_OF_EXACT = 0.5
+
+
+class MemoryLimitError(ValueError):
+    """Training that needs more memory than there is, said in one sentence with what to change."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What training needs when it needs most.
+
+    Attributes
+    ----------
+    parts
+        Bytes at that moment, by what they are for.
+
+    Examples
+    --------
+    >>> Estimate({"weights": 3_000_000, "program": 200_000_000}).total
+    203000000
+    """
+
+    parts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """The peak, in bytes."""
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The sizes of the data as given, how many documents decide (`validation`), and how many labels have documents."""
+
+    documents: int
+    features: int
+    labels: int
+    entries: int
+    pairs: int
+    validation: int
+    given_dev: bool
+    known: int
+
+    @property
+    def set_aside(self) -> int:
+        """How many of the given documents are not trained on."""
+        return 0 if self.given_dev else self.validation
+
+    def matrices(self, documents: int) -> int:
+        """Return the bytes of X and Y of so many documents."""
+        share = documents / max(1, self.documents)
+        return round(_ENTRY * (self.entries + self.pairs) * share) + 2 * _WHOLE * (documents + 1)
+
+
+def estimate(
+    n_documents: int,
+    n_features: int,
+    n_labels: int,
+    n_entries: int,
+    n_pairs: int,
+    n_validation: int | None,
+    config: Config,
+    *,
+    known_labels: int | None = None,
+) -> Estimate:
+    """Return what training on matrices of these sizes needs, the program and the matrices themselves included.
+
+    Parameters
+    ----------
+    n_documents, n_features, n_labels
+        The shape of X and Y as they are given to `fit`.
+    n_entries, n_pairs
+        The numbers stored in X and in Y.
+    n_validation
+        The documents of the dev part; None where there is none and a slice is set aside.
+    config
+        How to train.
+    known_labels
+        How many labels have documents; None for as many as can.
+
+    Examples
+    --------
+    >>> need = estimate(50_000, 200_000, 4_000, 10_000_000, 250_000, None, Config())
+    >>> table(need)[-1]
+    ('total', '1.3 GB')
+    """
+    sizes = _sizes(n_documents, n_features, n_labels, n_entries, n_pairs, n_validation, config, known_labels)
+    parts = max(_moments(sizes, config).values(), key=lambda moment: sum(moment.values()))
+    return Estimate({name: parts[name] for name in PARTS})
+
+
+def _sizes(
+    documents: int,
+    features: int,
+    labels: int,
+    entries: int,
+    pairs: int,
+    validation: int | None,
+    config: Config,
+    known: int | None = None,
+) -> _Sizes:
+    given_dev = validation is not None
+    if validation is None:
+        validation = min(round(config.validation * documents), _MOST_VALIDATION)
+        if documents < _FEWEST_TO_SPLIT:
+            validation = 0
+    known = min(labels, pairs) if known is None else known
+    return _Sizes(documents, features, labels, entries, pairs, validation, given_dev, known)
+
+
+def _moments(sizes: _Sizes, config: Config) -> dict[str, Counter[str]]:
+    """Return what is held at the moments at which most is held, by part."""
+    n, half = sizes.documents - sizes.set_aside, config.precision == "float16"
+    kept = _HALF if half else _FLOAT
+    words, classes = sizes.features * config.D, sizes.labels * (config.D + 1)
+    label_vectors = _FLOAT * sizes.known * config.D
+    embeddings = Counter({"embeddings": _FLOAT * n * config.D})
+    centroids = Counter({"embeddings": _FLOAT * sizes.labels * config.D})
+    shortlists = Counter({"shortlists": _WHOLE * n * min(config.k, sizes.known)})
+    index = Counter({"index": _index(sizes, config)})
+    start, best = _held_always(sizes, config), Counter({"best model": kept * (words + classes)})
+    # Threads keep the room in which they searched.
+    always = start + Counter({"shortlists": _search(sizes, config)})
+    # To see whether float16 can hold an array, its absolute values are taken; to widen it for the index, a copy.
+    absolute = max(_FLOAT * words, kept * words + _FLOAT * classes) if half else 0
+    # An exact index is built beside a graph, to measure what that misses.
+    copies = 2 * label_vectors if _kind(sizes, config) == "hnsw" else 0
+    candidates = _candidates(sizes, config)
+    refresh = always + best + index
+    # From the label embeddings on it is the second refresh: by then there is a best model with its index.
+    return {
+        "checks": _checks(sizes),
+        "start": start + Counter({"weights": max(_FLOAT * words, 2 * _FLOAT * classes)}),
+        "label embeddings": refresh + embeddings + centroids + Counter({"index": 3 * label_vectors}),
+        "index": refresh + index + embeddings + centroids + Counter({"index": (1 + half) * label_vectors}),
+        "search": refresh + index + embeddings + shortlists + Counter({"index": copies}),
+        "validation": refresh + index + shortlists + Counter({"validation": candidates}),
+        "best model": always + index + shortlists
+        + Counter({"best model": max(absolute, kept * (words + classes)), "validation": 3 * candidates // 8}),
+        "epoch": refresh + shortlists + Counter({"batches": _batch(sizes, config)}),
+        "bounds": refresh + shortlists + Counter({"weights": _FLOAT * classes}),
+    }  # fmt: skip
+
+
+def _held_features(sizes: _Sizes) -> int:
+    """Return the bytes of the matrices as given, as checked, parted in two unless there is a dev part, and Yᵀ."""
+    given = sizes.matrices(sizes.documents)
+    more = sizes.matrices(sizes.validation) if sizes.given_dev else 0
+    parted = given if sizes.set_aside else 0
+    return 2 * (given + more) + parted + _ENTRY * sizes.pairs + 3 * _LONG * sizes.labels
+
+
+def _checks(sizes: _Sizes) -> Counter[str]:
+    """Return what checking X takes: it, its copy, and three numbers of 64 bits an entry."""
+    given = 2 * sizes.matrices(sizes.documents)
+    return Counter({"features": given + 3 * _LONG * sizes.entries, "program": _IMPORTED})
+
+
+def _held_always(sizes: _Sizes, config: Config) -> Counter[str]:
+    V, L, D = sizes.features, sizes.labels, config.D
+    numbers = V * D + L * (D + 1)
+    by_word = V * (2 * _WHOLE + _LONG)
+    by_label = L * (2 * _WHOLE + 2 * _LONG)
+    pairs = _pairs(sizes, config) * (3 * _FLOAT + _WHOLE + _LONG)
+    gradients = _FLOAT * _GRADIENTS * min(config.batch_size, sizes.documents) * D
+    return Counter({
+        "features": _held_features(sizes),
+        "weights": _FLOAT * numbers,
+        "optimiser": _HALF * numbers + _FLOAT * (V + L),
+        "batches": by_word + by_label + pairs + gradients,
+        "program": _PROGRAM,
+    })  # fmt: skip
+
+
+def _pairs(sizes: _Sizes, config: Config) -> int:
+    """Return how many pairs of document and label a batch has."""
+    each = _n_candidates(sizes, config) + config.random_negatives + sizes.pairs / max(1, sizes.documents)
+    return round(min(config.batch_size, sizes.documents) * each)
+
+
+def _n_candidates(sizes: _Sizes, config: Config) -> int:
+    return min(config.k, sizes.known) + min(config.frequent_labels, sizes.known)
+
+
+def _batch(sizes: _Sizes, config: Config) -> int:
+    """Return what a batch takes for itself: embeddings, masks, gradients, its part of X inverted, and the order."""
+    size = min(config.batch_size, sizes.documents)
+    arrays = 10 if config.residual else 7
+    words = size * sizes.entries // max(1, sizes.documents)
+    return _FLOAT * arrays * size * config.D + (_ENTRY + _WHOLE + _LONG) * words + 2 * _LONG * sizes.documents
+
+
+def _kind(sizes: _Sizes, config: Config) -> str:
+    if config.index == "auto":
+        return "exact" if sizes.known <= EXACT_LIMIT else "hnsw"
+    return config.index
+
+
+def _index(sizes: _Sizes, config: Config) -> int:
+    """Return the bytes of an index: label embeddings as the model keeps them and as they are searched, and links."""
+    kept = _HALF if config.precision == "float16" else _FLOAT
+    size = sizes.known * (config.D * (kept + _FLOAT) + _WHOLE)
+    if _kind(sizes, config) == "hnsw":
+        # Twice the links on the lowest level, one label in so many on each one above; offsets, levels, locks.
+        links = 2 * _LINKS + _LINKS / (_LINKS - 1)
+        size += round(sizes.known * (_WHOLE * links + 2 * _LONG + _WHOLE))
+    return size
+
+
+def _search(sizes: _Sizes, config: Config) -> int:
+    """Return what the threads need to search: found places and distances, twice as many kept in faiss, a block."""
+    k = min(config.k, sizes.known)
+    found = _QUERIES * k * (2 * _LONG + 2 * _WHOLE + 2 * (_FLOAT + _LONG))
+    busy = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / _QUERIES))
+    return busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.known))
+
+
+def _candidates(sizes: _Sizes, config: Config) -> int:
+    """Return what measuring takes: scores with the embeddings, or eight numbers a candidate when β is chosen."""
+    documents = sizes.validation or sizes.documents
+    each = _n_candidates(sizes, config)
+    return _FLOAT * documents * max(6 * each + 2 * config.D, 8 * each)
+
+
+def check(
+    n_documents: int,
+    n_features: int,
+    n_labels: int,
+    n_entries: int,
+    n_pairs: int,
+    n_validation: int | None,
+    config: Config,
+    limit: int | None = None,
+    *,
+    known_labels: int | None = None,
+) -> Estimate:
+    """Return what training needs, or raise where that is more than `limit` bytes or, without it, than there are.
+
+    The parameters are those of `estimate`. Against the machine's free memory counts only what this process does not
+    hold already.
+
+    Examples
+    --------
+    >>> check(50_000, 200_000, 4_000, 10_000_000, 250_000, None, Config(), limit=10**9)
+    Traceback (most recent call last):
+    lightdxml.training.memory.MemoryLimitError: training needs 1.3 GB of memory and the limit is 1.0 GB: it would fit \
+with --set D=192
+    """
+    sizes = n_documents, n_features, n_labels, n_entries, n_pairs, n_validation
+    need = estimate(*sizes, config, known_labels=known_labels)
+    allowed = limit
+    if allowed is None:
+        free = free_memory()
+        if free is None:
+            return need
+        allowed = free + _held_already(_sizes(*sizes, config))
+    if need.total <= allowed:
+        return need
+    fits = settings_that_fit(*sizes, config, allowed, known_labels=known_labels)
+    there = f"the limit is {size_for_people(allowed)}"
+    if limit is None:
+        there = f"this machine has {size_for_people(allowed)} for it"
+    changes = " ".join(f"--set {name}={value}" for name, value in (fits or {}).items())
+    advice = (
+        f"it would fit with {changes}"
+        if fits
+        else "no settings make it fit, so use fewer features (--set max_features for texts), fewer labels or documents"
+    )
+    raise MemoryLimitError(f"training needs {size_for_people(need.total)} of memory and {there}: {advice}")
+
+
+def _held_already(sizes: _Sizes) -> int:
+    """Return how much of what training needs this process holds before: the program and the matrices."""
+    held = _IMPORTED + sizes.matrices(sizes.documents)
+    resident = resident_memory()
+    return held if resident is None else min(held, resident)
+
+
+def settings_that_fit(
+    n_documents: int,
+    n_features: int,
+    n_labels: int,
+    n_entries: int,
+    n_pairs: int,
+    n_validation: int | None,
+    config: Config,
+    limit: int,
+    *,
+    known_labels: int | None = None,
+) -> dict[str, Any] | None:
+    """Return the least harmful changes with which training needs at most `limit` bytes; None if there are none.
+
+    Nothing, an empty dict, where it fits as it is. The parameters are those of `estimate`.
+
+    Examples
+    --------
+    >>> settings_that_fit(500_000, 10_000, 10_000, 10_000_000, 1_250_000, None, Config(), 1_700_000_000)
+    {'k': 150}
+    """
+    sizes = n_documents, n_features, n_labels, n_entries, n_pairs, n_validation
+    for changes in _changes(_sizes(*sizes, config, known_labels), config):
+        if estimate(*sizes, replace(config, **changes), known_labels=known_labels).total <= limit:
+            return changes
+    return None
+
+
+def _changes(sizes: _Sizes, config: Config) -> list[dict[str, Any]]:
+    """Return changes of settings that make training smaller, the least harmful first."""
+    k = min(config.k, sizes.known)
+    ladders: dict[str, list[Any]] = {
+        "k": [config.k, *(step for step in _K_LADDER if step < k)],
+        "D": [config.D, *(step for step in _D_LADDER if step < config.D)],
+        "batch_size": [config.batch_size, *_halves(config.batch_size, 32)],
+        "random_negatives": [config.random_negatives, *_halves(config.random_negatives, 25)],
+        "index": ["hnsw", "exact"] if _kind(sizes, config) == "hnsw" else [config.index],
+    }
+    given = {name: ladder[0] for name, ladder in ladders.items()}
+    found = []
+    for values in itertools.product(*ladders.values()):
+        changes = {name: value for name, value in zip(ladders, values, strict=True) if value != given[name]}
+        harm = sum(_harm(name, min(given[name], k) if name == "k" else given[name], v) for name, v in changes.items())
+        found.append((harm, changes))
+    return [changes for _, changes in sorted(found, key=lambda pair: pair[0])]
+
+
+def _halves(value: int, least: int) -> list[int]:
+    return [value >> step for step in (1, 2, 3) if value >> step >= least]
+
+
+def _harm(name: str, before: Any, after: Any) -> float:
+    if name == "index":
+        return _HARM_OF_EXACT
+    return _HARM[name] * math.log2(before / after)
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Return how many bytes this process may still use, as Linux and its control groups tell; None where unknown."""
+    known = [_available(root), *_left_in_groups(root)]
+    return min((size for size in known if size is not None), default=None)
+
+
+def resident_memory(root: Path = Path("/")) -> int | None:
+    """Return how many bytes this process holds; None where unknown."""
+    return _kilobytes(root / "proc/self/status", "VmRSS")
+
+
+def _available(root: Path) -> int | None:
+    return _kilobytes(root / "proc/meminfo", "MemAvailable")
+
+
+def _kilobytes(path: Path, name: str) -> int | None:
+    """Return what a line such as `VmRSS:  120 kB` says, in bytes."""
+    found = re.search(rf"^{name}:\s*(\d+) kB$", _text(path), re.MULTILINE)
+    return None if found is None else 1024 * int(found[1])
+
+
+def _left_in_groups(root: Path) -> list[int | None]:
+    """Return what is left in each control group that this process is in, of version 1 or 2, and in those above."""
+    mount = root / "sys/fs/cgroup"
+    left = []
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        number, kinds, path = [*line.split(":", 2), "", ""][:3]
+        if number == "0" and kinds == "":
+            where, names = mount, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in kinds.split(","):
+            where, names = mount / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # In a container the path may be one outside of what is mounted there: then the mount's own files are there.
+        group = Path(path.strip("/"))
+        left += [_left(where / folder, *names) for folder in (group, *group.parents)]
+    return left
+
+
+def _left(folder: Path, limit: str, usage: str, reclaimable: str) -> int | None:
+    most, used = _text(folder / limit).strip(), _text(folder / usage).strip()
+    if not most.isdecimal() or not used.isdecimal():
+        return None
+    # Pages of files that nobody has used lately count as used, but are given up at once.
+    cached = re.search(rf"^{reclaimable} (\d+)$", _text(folder / "memory.stat"), re.MULTILINE)
+    return max(0, int(most) - int(used) + (int(cached[1]) if cached else 0))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that a size such as 4GB, 500 MB, 1.5g or 2GiB stands for.
+
+    >>> parse_size("4GB"), parse_size("1.5g"), parse_size("1KiB"), parse_size("2000")
+    (4000000000, 1500000000, 1024, 2000)
+    >>> parse_size("much")
+    Traceback (most recent call last):
+    ValueError: 'much' is no size of memory: write a number above 0 with KB, MB, GB or TB, such as 4GB
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)(I?)B?", text.strip().upper())
+    size = 0
+    if found is not None and (found[2] or not found[3]):
+        units = _BINARY_UNITS if found[3] else _UNITS
+        size = round(float(found[1]) * units[found[2]])
+    if size <= 0:
+        raise ValueError(f"{text!r} is no size of memory: write a number above 0 with KB, MB, GB or TB, such as 4GB")
+    return size
+
+
+def size_for_people(size: int) -> str:
+    """Return a size in megabytes or gigabytes.
+
+    >>> size_for_people(1_340_000_000), size_for_people(215_400_000)
+    ('1.3 GB', '215 MB')
+    """
+    return f"{size / 1e9:,.1f} GB" if size >= 999_500_000 else f"{size / 1e6:,.0f} MB"
+
+
+def table(need: Estimate) -> list[tuple[str, str]]:
+    """Return what is needed for people to read: a row a part, the largest first, and the total.
+
+    >>> table(Estimate({"weights": 3_000_000, "program": 200_000_000}))
+    [('program', '200 MB'), ('weights', '3 MB'), ('total', '203 MB')]
+    """
+    rows = sorted(need.parts.items(), key=lambda part: -part[1])
+    return [(name, size_for_people(size)) for name, size in [*rows, ("total", need.total)]]

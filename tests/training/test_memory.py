@@ -1,0 +1,250 @@
+"""What training will need: counted as its arrays are, refused in time, and with settings that do fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from lightdxml.config import Config, configure
+from lightdxml.training import classifier, embedding, memory
+from lightdxml.training import fit as fitting
+from lightdxml.training.memory import MemoryLimitError, check, estimate, free_memory, parse_size, settings_that_fit
+
+# Documents, features, labels, entries, pairs, validation documents.
+Sizes: TypeAlias = tuple[int, int, int, int, int, int | None]
+LARGE: Sizes = (500_000, 200_000, 100_000, 50_000_000, 2_500_000, None)
+MANY_DOCUMENTS: Sizes = (2_000_000, 1_000, 2_000, 2_000_000, 2_000_000, None)
+CONFIG = Config(D=8, k=5, batch_size=4, random_negatives=2)
+
+
+def held(config: Config = CONFIG) -> dict[str, int]:
+    """What a small training of 40 documents, 30 features and 20 labels is said to hold from beginning to end."""
+    return dict(memory._held_always(memory._sizes(40, 30, 20, 400, 80, None, config), config))
+
+
+def test_weights_and_optimiser_are_the_bytes_of_their_arrays() -> None:
+    rng = np.random.default_rng(0)
+    features, classes = embedding.start(30, CONFIG, rng, None), classifier.start(20, CONFIG, rng)
+    assert held()["weights"] == features.encoder.vectors.nbytes + classes.W.nbytes
+    moving = (features.mean, features.square, classes.mean, classes.square)
+    assert held()["optimiser"] == sum(array.nbytes for array in moving)
+
+
+def test_room_for_batches_is_the_bytes_of_its_arrays() -> None:
+    # Two labels a document: then the largest batch is one like any other.
+    rows, columns = np.repeat(np.arange(40), 2), np.arange(80) % 20
+    Y = csr_matrix((np.ones(80, dtype=np.float32), (rows, columns)), (40, 20))
+    room = classifier.scratch(Y, CONFIG.k, 0, CONFIG)
+    state = embedding.start(30, CONFIG, np.random.default_rng(0), None)
+    arrays = [value for value in vars(room).values() if isinstance(value, np.ndarray)]
+    arrays += [state.counts, state.found, state.found_pointers]
+    assert held()["batches"] == pytest.approx(sum(array.nbytes for array in arrays), abs=100)
+
+
+def test_features_are_counted_as_given_as_checked_and_as_parted() -> None:
+    rng = np.random.default_rng(0)
+    X, Y = csr_matrix(rng.random((40, 30), dtype=np.float32)), csr_matrix(np.ones((40, 2), dtype=np.float32))
+    sizes = memory._sizes(40, 30, 2, X.nnz, Y.nnz, None, CONFIG)
+    given = sum(a.nbytes for m in (X, Y) for a in (m.data, m.indices, m.indptr))
+    assert sizes.matrices(40) == given
+    transposed = csr_matrix(Y.T)
+    small = transposed.data.nbytes + transposed.indices.nbytes + 3 * 8 * 2
+    assert memory._held_features(sizes) == 3 * given + small
+    with_dev = memory._sizes(40, 30, 2, X.nnz, Y.nnz, 40, CONFIG)
+    assert memory._held_features(with_dev) == 4 * given + small
+
+
+@pytest.mark.parametrize("n", [1, 19, 20, 41, 200_000])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5])
+def test_as_many_validation_documents_are_expected_as_fit_sets_aside(n: int, share: float) -> None:
+    config = replace(CONFIG, validation=share)
+    Y = csr_matrix(np.ones((n, 1), dtype=np.float32))
+    X, _, X_validation, _ = fitting._set_aside(Y, Y, config)
+    expected = 0 if X is X_validation else X_validation.shape[0]
+    assert memory._sizes(n, 1, 1, n, n, None, config).validation == expected
+
+
+def test_the_total_is_the_largest_moment_and_not_the_sum_of_all() -> None:
+    moments = memory._moments(memory._sizes(*LARGE, Config()), Config())
+    need = estimate(*LARGE, Config())
+    assert need.total == max(sum(moment.values()) for moment in moments.values())
+    assert tuple(need.parts) == memory.PARTS
+    assert min(need.parts.values()) >= 0
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_more_data_needs_more(which: int) -> None:
+    more: list[Any] = list(LARGE)
+    more[which] = 2 * more[which]
+    assert estimate(*cast("Sizes", tuple(more)), Config()).total > estimate(*LARGE, Config()).total
+
+
+@pytest.mark.parametrize("setting", [{"D": 768}, {"k": 2000}, {"batch_size": 50_000}, {"index": "hnsw"}], ids=str)
+def test_larger_settings_need_more(setting: dict[str, Any]) -> None:
+    assert estimate(*LARGE, Config(**setting)).total > estimate(*LARGE, Config()).total
+
+
+def test_float32_keeps_a_larger_best_model() -> None:
+    sizes = memory._sizes(*LARGE, Config())
+    half, single = (memory._moments(sizes, Config(precision=precision)) for precision in ("float16", "float32"))
+    assert single["epoch"]["best model"] == 2 * half["epoch"]["best model"]
+
+
+def test_a_tiny_training_is_the_program_and_little_else() -> None:
+    need = estimate(2, 3, 1, 4, 2, None, CONFIG)
+    assert need.parts["program"] > 0.9 * need.total
+
+
+@pytest.mark.parametrize("sizes", [LARGE, MANY_DOCUMENTS], ids=["large", "many documents"])
+@pytest.mark.parametrize("share", [0.95, 0.8, 0.6])
+def test_settings_that_are_offered_do_fit(sizes: Sizes, share: float) -> None:
+    limit = int(share * estimate(*sizes, Config()).total)
+    changes = settings_that_fit(*sizes, Config(), limit)
+    assert changes
+    assert estimate(*sizes, replace(Config(), **changes)).total <= limit
+    for name in changes:
+        without = {other: value for other, value in changes.items() if other != name}
+        assert estimate(*sizes, replace(Config(), **without)).total > limit, f"{name} need not change"
+
+
+def test_the_shortlists_are_shortened_before_the_space_is() -> None:
+    limit = int(0.95 * estimate(*MANY_DOCUMENTS, Config(k=1000)).total)
+    changes = settings_that_fit(*MANY_DOCUMENTS, Config(k=1000), limit)
+    assert changes is not None
+    assert list(changes) == ["k"]
+
+
+def test_nothing_changes_where_it_fits_and_nothing_is_offered_where_nothing_fits() -> None:
+    assert settings_that_fit(*LARGE, Config(), 10**12) == {}
+    assert settings_that_fit(*LARGE, Config(), 10**8) is None
+
+
+def test_refusal_says_need_limit_and_what_to_change() -> None:
+    limit = int(0.7 * estimate(*LARGE, Config()).total)
+    with pytest.raises(MemoryLimitError) as refused:
+        check(*LARGE, Config(), limit)
+    message = str(refused.value)
+    assert f"needs {memory.size_for_people(estimate(*LARGE, Config()).total)}" in message
+    assert f"the limit is {memory.size_for_people(limit)}" in message
+    given: dict[str, Any] = dict(part.split("=") for part in message.replace(" ", "").split("--set")[1:])
+    assert check(*LARGE, configure(**given), limit).total <= limit
+    assert "\n" not in message
+
+
+def test_refusal_without_settings_that_fit_says_what_else_to_do() -> None:
+    with pytest.raises(MemoryLimitError, match="no settings make it fit, so use fewer features"):
+        check(*LARGE, Config(), 10**8)
+
+
+def test_free_memory_is_the_limit_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    need = estimate(*LARGE, Config()).total
+    monkeypatch.setattr(memory, "free_memory", lambda: need)
+    assert check(*LARGE, Config()).total == need
+    monkeypatch.setattr(memory, "free_memory", lambda: need // 4)
+    with pytest.raises(MemoryLimitError, match="this machine has"):
+        check(*LARGE, Config())
+    monkeypatch.setattr(memory, "free_memory", lambda: None)
+    assert check(*LARGE, Config()).total == need
+
+
+def test_what_the_process_holds_already_is_not_asked_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    need = estimate(*LARGE, Config()).total
+    monkeypatch.setattr(memory, "free_memory", lambda: need - 100_000_000)
+    monkeypatch.setattr(memory, "resident_memory", lambda: 120_000_000)
+    assert check(*LARGE, Config()).total == need
+    monkeypatch.setattr(memory, "resident_memory", lambda: 0)
+    with pytest.raises(MemoryLimitError):
+        check(*LARGE, Config())
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+MEMINFO = {"proc/meminfo": "MemTotal:       2000 kB\nMemFree:  10 kB\nMemAvailable:    1000 kB\n"}
+
+
+def test_free_memory_is_what_linux_has_available(tmp_path: Path) -> None:
+    assert free_memory(write(tmp_path, MEMINFO)) == 1000 * 1024
+
+
+def test_free_memory_is_unknown_without_proc(tmp_path: Path) -> None:
+    assert free_memory(tmp_path) is None
+    assert memory.resident_memory(tmp_path) is None
+
+
+def test_resident_memory_is_read(tmp_path: Path) -> None:
+    assert memory.resident_memory(write(tmp_path, {"proc/self/status": "Name:\tx\nVmRSS:\t   12 kB\n"})) == 12 * 1024
+
+
+def test_a_limit_of_control_groups_counts(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "0::/jobs/mine\n",
+        "sys/fs/cgroup/jobs/mine/memory.max": "max\n",
+        "sys/fs/cgroup/jobs/mine/memory.current": "300000\n",
+        "sys/fs/cgroup/jobs/memory.max": "500000\n",
+        "sys/fs/cgroup/jobs/memory.current": "400000\n",
+        "sys/fs/cgroup/jobs/memory.stat": "anon 1\ninactive_file 50000\nactive_file 7\n",
+    }
+    assert free_memory(write(tmp_path, MEMINFO | files)) == 150_000
+
+
+def test_a_limit_of_old_control_groups_counts(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "5:cpu,cpuacct:/other\n4:memory:/mine\n0::/\n",
+        "sys/fs/cgroup/memory/mine/memory.limit_in_bytes": "500000\n",
+        "sys/fs/cgroup/memory/mine/memory.usage_in_bytes": "600000\n",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": "600000\n",
+    }
+    assert free_memory(write(tmp_path, MEMINFO | files)) == 0
+
+
+def test_in_a_container_the_mount_s_own_limit_counts(tmp_path: Path) -> None:
+    files = {
+        "proc/self/cgroup": "0::/outside/of/here\n",
+        "sys/fs/cgroup/memory.max": "700000\n",
+        "sys/fs/cgroup/memory.current": "100000\n",
+    }
+    assert free_memory(write(tmp_path, MEMINFO | files)) == 600_000
+
+
+def test_damaged_files_of_control_groups_are_passed_over(tmp_path: Path) -> None:
+    files = {"proc/self/cgroup": "nonsense\n0::/\n:\n", "sys/fs/cgroup/memory.max": "-1\n"}
+    assert free_memory(write(tmp_path, MEMINFO | files)) == 1000 * 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4GB", 4 * 10**9), ("500MB", 5 * 10**8), ("1.5g", 15 * 10**8), (" 2 GiB ", 2**31), ("7", 7), (".5k", 500)],
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "0", "0.0001", "4XB", "1e9", "nan", "inf", "4 GB GB", "3i", "٣GB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no size of memory: write a number above 0"):
+        parse_size(text)
+
+
+def test_the_table_ends_with_the_total_and_starts_with_the_largest_part() -> None:
+    need = estimate(*LARGE, Config())
+    rows = memory.table(need)
+    assert rows[-1] == ("total", memory.size_for_people(need.total))
+    assert rows[0][0] == max(need.parts, key=lambda name: need.parts[name])
+    assert len(rows) == len(memory.PARTS) + 1
+
+
+def test_labels_without_documents_are_not_in_the_index() -> None:
+    few, all_of_them = (estimate(*LARGE, Config(), known_labels=known).parts["index"] for known in (1_000, 100_000))
+    assert few < all_of_them
+    assert estimate(*LARGE, Config()).parts["index"] == all_of_them
