@@ -110,9 +110,9 @@ def main() -> None:
             print(f"L={L:>7,} {name:10} {B * K / median / 1e6:7.3f} M pairs/s")
         fast = medians["lightdxml"]
         used = 6 * D * B * K / fast / 1e9
-        # Per distinct label: weights and running means read and written; per pair: a document read twice, its gradient
-        # read and written (mostly from cache).
-        moved = 4 * 4 * (D + 1) * distinct / fast / 1e9
+        # Per distinct label: weights (float32) and means (bfloat16) read and written; per pair: a document read twice,
+        # its gradient read and written (mostly from cache).
+        moved = 2 * (4 + 2) * (D + 1) * distinct / fast / 1e9
         print(f"L={L:>7,} lightdxml is {medians['torch'] / fast:.0f} times as fast; {used:.0f} GFlop/s "
               f"({100 * used / flops:.0f} % of the matrix product), {moved:.1f} GB/s of label rows "
               f"({100 * moved / copied:.0f} % of the copy)")  # fmt: skip

@@ -311,6 +311,12 @@ def test_another_process_builds_the_same_quietly_and_without_test_modules(see_al
     assert result.stdout.splitlines() == [digest(see_also), "[]"]
 
 
+def test_what_others_imported_makes_no_difference(see_also: Dataset) -> None:
+    """scikit-learn's own checks switch experimental estimators on, which were then documents as well."""
+    importlib.import_module("sklearn.utils.estimator_checks")
+    assert digest(builder.build()) == digest(see_also)
+
+
 def test_part_that_cannot_be_imported_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     original = importlib.import_module
 

@@ -71,7 +71,8 @@ class Place:
 
 def _without_history(model: Path) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads((model / "manifest.json").read_text())
-    del manifest["files"]["history.json"]
+    # The manifest's own checksum covers the history's.
+    del manifest["files"]["history.json"], manifest["sha256"]
     return manifest
 
 

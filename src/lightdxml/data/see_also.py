@@ -31,6 +31,9 @@ _CLOSED = frozenset(
     )
 )
 
+# These are in their modules only after someone imported `experimental`: what is built would depend on it.
+_EXPERIMENTAL = frozenset(("HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"))
+
 _FIELD_SECTIONS = frozenset(
     (
         *("parameters", "other parameters", "attributes", "class attributes"),
@@ -138,7 +141,7 @@ def _exports(module: ModuleType) -> Iterator[tuple[str, object]]:
     # By `vars`, as reading an attribute of an old name's module would warn of its age.
     here = dict(vars(module))
     own = (name for name, thing in here.items() if getattr(thing, "__module__", None) == module.__name__)
-    names = here.get("__all__", own)
+    names = (name for name in here.get("__all__", own) if name not in _EXPERIMENTAL)
     return ((name, here[name]) for name in names if name in here and not name.startswith("_"))
 
 
