@@ -29,6 +29,8 @@ from lightdxml.training.fit import Checkpoint, check_labels, fit
 from lightdxml.training.memory import parse_size
 
 _MOST_LABELS = 2**31 - 1
+# As many as the usual files of word vectors have; the dimensions beyond begin at random.
+_TRAINED_DIMENSIONS = 100
 
 
 class LightDXML(BaseEstimator):  # type: ignore[misc]
@@ -375,7 +377,8 @@ def _starting_vectors(
     if texts is None or vectoriser is None:
         raise ValueError("vectors are of words, and X is a matrix: give texts, or an array of features × D as vectors")
     if vectors == "train":
-        found = word_vectors.train(texts, vectoriser.vocabulary, config.D, config.seed)
+        dimensions = min(_TRAINED_DIMENSIONS, config.D)
+        found = word_vectors.train(texts, vectoriser.vocabulary, dimensions, config.seed)
     else:
         found = word_vectors.read(vectors, vectoriser.vocabulary)
     return word_vectors.starting_vectors(found, config.D, np.random.default_rng(config.seed))

@@ -102,10 +102,15 @@ def _check_memory(
     """Return what training will need, or say what to change where that is too much."""
     known = int(np.count_nonzero(np.bincount(Y.indices)))
     sizes = X.shape[0], X.shape[1], Y.shape[1], X.nnz, Y.nnz, n_dev
+    # Texts, for one, stay in memory all the while.
+    others = memory.held_besides(*sizes, config)
     if scratch is not None:
         # What lives in files the system drops and reads again as it must.
-        return memory.estimate(*sizes, config, known_labels=known)
-    return memory.check(*sizes, config, limit, known_labels=known)
+        need = memory.estimate(*sizes, config, known_labels=known)
+    else:
+        allowed = None if limit is None else max(limit - others, 0)
+        need = memory.check(*sizes, config, allowed, known_labels=known)
+    return memory.Estimate({**need.parts, "texts and others": others})
 
 
 def _compile(config: Config, progress: Progress) -> float:

@@ -307,6 +307,23 @@ with --set D=192
     raise MemoryLimitError(f"training needs {size_for_people(need.total)} of memory and {there}: {advice}")
 
 
+def held_besides(
+    n_documents: int,
+    n_features: int,
+    n_labels: int,
+    n_entries: int,
+    n_pairs: int,
+    n_validation: int | None,
+    config: Config,
+) -> int:
+    """Return how much memory this process holds for other things than training, such as texts; 0 where unknown.
+
+    The parameters are those of `estimate`.
+    """
+    sizes = _sizes(n_documents, n_features, n_labels, n_entries, n_pairs, n_validation, config)
+    return max(0, (resident_memory() or 0) - _PROGRAM - sizes.matrices(sizes.documents))
+
+
 def _held_already(sizes: _Sizes) -> int:
     """Return how much of what training needs this process holds before: the program and the matrices."""
     held = _IMPORTED + sizes.matrices(sizes.documents)
