@@ -64,7 +64,7 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
     --------
     >>> texts = ["a purring cat", "a barking dog", "a cat and a dog"] * 10
     >>> labels = [["cat"], ["dog"], ["cat", "dog"]] * 10
-    >>> trained = LightDXML(D=16, e_model=20, seed=1).fit(texts, labels)
+    >>> trained = LightDXML(seed=1).fit(texts, labels)
     >>> trained.predict(["the cat", "a dog barks"], k=1)
     [['cat'], ['dog']]
     >>> trained.predict("the cat", k=1)

@@ -101,14 +101,14 @@ def test_a_normal_text_stays_as_it_is() -> None:
 
 
 def test_texts_without_a_known_word_are_empty_rows() -> None:
-    vectoriser, X = tfidf.fit(["cat dog", "cat dog", "", "?!,", "unknown"])
+    vectoriser, X = tfidf.fit(["cat dog", "cat dog", "", "?!,", "unknown"], TextSettings(ngrams=1))
     assert np.diff(X.indptr).tolist() == [2, 2, 0, 0, 0]
     assert tfidf.transform(vectoriser, ["", "--", "bird", "\x00"]).nnz == 0
     assert tfidf.transform(vectoriser, []).shape == (0, 2)
 
 
 def test_composed_and_decomposed_accents_are_the_same_word() -> None:
-    vectoriser, X = tfidf.fit(["café crème", "cafe\u0301 cre\u0300me", "CAFE\u0301"])
+    vectoriser, X = tfidf.fit(["café crème", "cafe\u0301 cre\u0300me", "CAFE\u0301"], TextSettings(ngrams=1))
     assert vectoriser.vocabulary == ["café", "crème"]
     assert np.diff(X.indptr).tolist() == [2, 2, 1]
 
@@ -162,7 +162,7 @@ def test_same_bits_at_any_number_of_threads() -> None:
 
 def test_a_title_weighs_as_the_settings_say() -> None:
     texts = Texts(["dog bird", "cat"], titles=["Cat dog", "Cat"])
-    vectoriser, X = tfidf.fit(texts, TextSettings(min_df=1, title_weight=0.5))
+    vectoriser, X = tfidf.fit(texts, TextSettings(ngrams=1, min_df=1, title_weight=0.5))
     assert vectoriser.vocabulary == ["bird", "cat", "dog"]
     idf = [math.log(3 / 2) + 1, 1, math.log(3 / 2) + 1]
     np.testing.assert_allclose(vectoriser.idf, idf, rtol=1e-6)
@@ -184,10 +184,10 @@ def test_no_pair_reaches_from_the_title_into_the_body() -> None:
 
 def test_the_cap_keeps_the_largest_counts_and_of_equals_the_first_in_the_alphabet() -> None:
     texts = ["zz zz zz bb aa", "zz dd bb aa cc", "dd yy yy yy yy yy", "cc"]
-    settings = TextSettings(max_features=3)
+    settings = TextSettings(ngrams=1, max_features=3)
     assert tfidf.fit(texts, settings)[0].vocabulary == ["aa", "bb", "zz"]
-    assert tfidf.fit(texts, TextSettings(min_df=1, max_features=1))[0].vocabulary == ["yy"]
-    assert tfidf.fit(texts)[0].vocabulary == ["aa", "bb", "cc", "dd", "zz"]
+    assert tfidf.fit(texts, TextSettings(ngrams=1, min_df=1, max_features=1))[0].vocabulary == ["yy"]
+    assert tfidf.fit(texts, TextSettings(ngrams=1))[0].vocabulary == ["aa", "bb", "cc", "dd", "zz"]
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ class TextSettings:
     ValueError: ngrams is 3: it must be 1 (words) or 2 (words and pairs of words)
     """
 
-    ngrams: int = 1
+    ngrams: int = 2
     min_df: int = 2
-    max_features: int = 50_000
+    max_features: int = 100_000
     title_weight: float = 1.0
     sublinear: bool = True
 
@@ -106,7 +106,7 @@ def fit(texts: Texts | Sequence[str], settings: TextSettings = _DEFAULT) -> tupl
     --------
     >>> vectoriser, X = fit(["my black cat", "my white cat", "my white dog"])
     >>> vectoriser.vocabulary, X.shape
-    (['cat', 'my', 'white'], (3, 3))
+    (['cat', 'my', 'my white', 'white'], (3, 4))
     """
     fields = Fields.of(texts, settings.title_weight > 0)
     terms = _chosen(fields, _count(fields, settings), settings)

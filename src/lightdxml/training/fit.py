@@ -107,10 +107,8 @@ def _check_memory(
     if scratch is not None:
         # What lives in files the system drops and reads again as it must.
         need = memory.estimate(*sizes, config, known_labels=known)
-    else:
-        allowed = None if limit is None else max(limit - others, 0)
-        need = memory.check(*sizes, config, allowed, known_labels=known)
-    return memory.Estimate({**need.parts, "texts and others": others})
+        return memory.Estimate({**need.parts, "texts and others": others})
+    return memory.check(*sizes, config, limit, known_labels=known, others=others)
 
 
 def _compile(config: Config, progress: Progress) -> float:

@@ -271,11 +271,12 @@ def check(
     limit: int | None = None,
     *,
     known_labels: int | None = None,
+    others: int = 0,
 ) -> Estimate:
     """Return what training needs, or raise where that is more than `limit` bytes or, without it, than there are.
 
-    The parameters are those of `estimate`. Against the machine's free memory counts only what this process does not
-    hold already.
+    The parameters are those of `estimate`, and what this process holds besides, which is added. Against the machine's
+    free memory counts only what this process does not hold already.
 
     Examples
     --------
@@ -286,15 +287,16 @@ with --set D=192
     """
     sizes = n_documents, n_features, n_labels, n_entries, n_pairs, n_validation
     need = estimate(*sizes, config, known_labels=known_labels)
+    need = Estimate({**need.parts, "texts and others": others})
     allowed = limit
     if allowed is None:
         free = free_memory()
         if free is None:
             return need
-        allowed = free + _held_already(_sizes(*sizes, config))
+        allowed = free + others + _held_already(_sizes(*sizes, config))
     if need.total <= allowed:
         return need
-    fits = settings_that_fit(*sizes, config, allowed, known_labels=known_labels)
+    fits = settings_that_fit(*sizes, config, allowed - others, known_labels=known_labels)
     there = f"the limit is {size_for_people(allowed)}"
     if limit is None:
         there = f"this machine has {size_for_people(allowed)} for it"
