@@ -29,9 +29,9 @@ MEASURES = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 GOALS = {"P@1": 90.0, "P@3": 79.8, "P@5": 66.8, "PSP@1": 52.0, "PSP@5": 64.0}
 
 
-def vectorise(folder: Path, target: Path) -> None:
+def vectorise(folder: Path, target: Path, ngrams: int) -> None:
     data: Any = load(folder)
-    vectoriser, X = tfidf.fit(data.train.texts)
+    vectoriser, X = tfidf.fit(data.train.texts, tfidf.TextSettings(ngrams=ngrams))
     parts = {"train": Split(Y=data.train.Y, X=X)}
     for name, split in data.splits.items():
         if name != "train":
@@ -94,6 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("LIGHTDXML_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=Path(default) / "eurlex57k")
+    parser.add_argument("--ngrams", type=int, choices=[1, 2], default=2, help="words, or words and pairs of words")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], help="a setting of LightDXML, name=value")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -103,7 +104,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "xc"
-        vectorise(arguments.data, folder)
+        vectorise(arguments.data, folder, arguments.ngrams)
         results: dict[str, list[dict[str, Any]]] = {"lightdxml": [], "parabel": []}
         for _ in range(arguments.repeat):
             for method, runs in results.items():
