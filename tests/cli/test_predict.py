@@ -23,7 +23,7 @@ NAMES = [["cat, 🐈"], ["dog\n\t"], ["cat, 🐈", "dog\n\t"], []] * 10
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "pets"
-    LightDXML(**SMALL).fit(TEXTS, NAMES).save(folder)
+    LightDXML(**(SMALL | {"e_model": 30, "batch_size": 8})).fit(TEXTS, NAMES).save(folder)
     return folder
 
 
