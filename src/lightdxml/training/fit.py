@@ -53,6 +53,8 @@ def fit(
     With fewer than 20 documents, or `validation=0`, nothing is set aside: then training documents decide, which favours
     what fits them closely.
     """
+    # Texts, for one, stay in memory all the while.
+    others = memory.held_besides(X, Y, *(dev or ()))
     X, Y = check_features(X), check_labels(Y)
     _check_pair(X, Y, "X and Y")
     if X.shape[1] == 0:
@@ -75,7 +77,8 @@ def fit(
         parts = _set_aside(X, Y, config)
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
-    need = _check_memory(X, Y, parts[2].shape[0] if dev is not None else None, config, memory_limit, scratch)
+    n_dev = None if dev is None else parts[2].shape[0]
+    need = _check_memory(X, Y, n_dev, config, memory_limit, scratch, others)
     said = ", ".join(f"{name} {size}" for name, size in memory.table(need))
     progress.say(f"memory that training will need: {said}")
     with ExitStack() as at_work:
@@ -97,13 +100,17 @@ def fit(
 
 
 def _check_memory(
-    X: csr_matrix, Y: csr_matrix, n_dev: int | None, config: Config, limit: int | None, scratch: Path | None
+    X: csr_matrix,
+    Y: csr_matrix,
+    n_dev: int | None,
+    config: Config,
+    limit: int | None,
+    scratch: Path | None,
+    others: int,
 ) -> memory.Estimate:
     """Return what training will need, or say what to change where that is too much."""
     known = int(np.count_nonzero(np.bincount(Y.indices)))
     sizes = X.shape[0], X.shape[1], Y.shape[1], X.nnz, Y.nnz, n_dev
-    # Texts, for one, stay in memory all the while.
-    others = memory.held_besides(*sizes, config)
     if scratch is not None:
         # What lives in files the system drops and reads again as it must.
         need = memory.estimate(*sizes, config, known_labels=known)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from scipy.sparse import csr_matrix
+
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.shortlist import EXACT_LIMIT
@@ -309,21 +311,16 @@ with --set D=192
     raise MemoryLimitError(f"training needs {size_for_people(need.total)} of memory and {there}: {advice}")
 
 
-def held_besides(
-    n_documents: int,
-    n_features: int,
-    n_labels: int,
-    n_entries: int,
-    n_pairs: int,
-    n_validation: int | None,
-    config: Config,
-) -> int:
-    """Return how much memory this process holds for other things than training, such as texts; 0 where unknown.
+def held_besides(*matrices: Any) -> int:
+    """Return how much memory this process holds besides the program and these matrices, texts mostly; 0 if unknown."""
+    known = _PROGRAM + sum(_bytes_of(matrix) for matrix in matrices)
+    return max(0, (resident_memory() or 0) - known)
 
-    The parameters are those of `estimate`.
-    """
-    sizes = _sizes(n_documents, n_features, n_labels, n_entries, n_pairs, n_validation, config)
-    return max(0, (resident_memory() or 0) - _PROGRAM - sizes.matrices(sizes.documents))
+
+def _bytes_of(matrix: Any) -> int:
+    if isinstance(matrix, csr_matrix):
+        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    return int(getattr(matrix, "nbytes", 0))
 
 
 def _held_already(sizes: _Sizes) -> int:
