@@ -98,27 +98,28 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
     embeddings = encode(model.encoder, X)
     directions = unit_rows(embeddings)
-    labels = _nearest(model, directions)
+    labels, cosines = _nearest(model, directions)
     if len(model.everywhere):
         labels = _with_everywhere(model, labels)
+        cosines = _cosines(model, directions, labels)
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
         ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
 
     parallel.over(fill, len(labels))
-    return Candidates(labels, _cosines(model, directions, labels), logits)
+    return Candidates(labels, cosines, logits)
 
 
-def _nearest(model: Model, directions: NDArray[np.float32]) -> NDArray[np.int32]:
-    """Return each document's shortlist S_k, the same alone as in a batch.
+def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return each document's shortlist S_k with its cosines, the same alone as in a batch.
 
     The index's own cosines differ in the last bits with the size of a batch, and equal ones stand in any order: some
     more labels are asked for, and these are put in order.
     """
     labels = shortlists.search(model.shortlist, directions, model.config.k + _MORE)
     k = min(model.config.k, labels.shape[1])
-    return top(labels, _cosines(model, directions, labels), k)[0]
+    return top(labels, _cosines(model, directions, labels), k)
 
 
 def _cosines(model: Model, directions: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -72,3 +72,9 @@ def inverse_propensity_of(name: str, frequency: Any, n_documents: int) -> Any:
 
     constants = next(((e.A, e.B) for e in registry.entries() if e.name.lower() == name.lower()), (0.55, 1.5))
     return inverse_propensity_of(frequency, n_documents, *constants)
+
+
+def reading_options(separator: str, encoding: str, old_split: int) -> list[str]:
+    """Return the options with which the data was read, where they are not the usual ones."""
+    given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"), ("--old-split", str(old_split), "0"))
+    return [word for option, value, usual in given if value != usual for word in (option, value)]

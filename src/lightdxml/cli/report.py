@@ -45,7 +45,7 @@ def run(
     estimator = load_model(model)
     estimator.threads = threads
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
-    reading = _options(separator=separator, encoding=encoding, old_split=old_split)
+    reading = matching.reading_options(separator, encoding, old_split)
     subject = _subject(name, estimator, loaded, _commands(model, data, target, estimator, loaded, reading))
     report.write(target, subject)
     console.print(f"The report is in {target}: open it in a browser.", markup=False, soft_wrap=True)
@@ -77,17 +77,6 @@ def _subject(name: str, estimator: Any, loaded: Any, commands: list[str]) -> Any
         unseen_names=matching.unseen_names(names, model),
         commands=commands,
     )
-
-
-def _options(**given: Any) -> list[str]:
-    """Return those options of reading data that are not the usual ones."""
-    usual = {"separator": "|", "encoding": "utf-8", "old_split": 0}
-    return [
-        word
-        for name, value in given.items()
-        if value != usual[name]
-        for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
 
 
 def _commands(model: Path, data: str, out: Path, estimator: Any, loaded: Any, reading: list[str]) -> list[str]:

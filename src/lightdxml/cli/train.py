@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lightdxml.cli.matching import features_of
+from lightdxml.cli.matching import features_of, reading_options
 from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, Threads, console, errors, print_json
 
 NewModel = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
@@ -103,14 +103,10 @@ def run(
     figures = "  ".join(f"{name} {trained.metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     line = f"{loaded.name}: trained in {seconds:.1f} s, β {trained.beta:g}; on validation documents {figures}"
     console.print(line, markup=False, soft_wrap=True)
-    following = shlex.join(["lightdxml", "evaluate", str(model), data, *_reading(separator, encoding, old_split)])
+    following = shlex.join(
+        ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding, old_split)]
+    )
     console.print(f"The model is in {model}. Next: {following}", markup=False, soft_wrap=True)
-
-
-def _reading(separator: str, encoding: str, old_split: int) -> list[str]:
-    """Return the options with which the data was read, where they are not the usual ones."""
-    given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"), ("--old-split", str(old_split), "0"))
-    return [word for option, value, usual in given if value != usual for word in (option, value)]
 
 
 def _check_vectors(vectors: str | None) -> None:

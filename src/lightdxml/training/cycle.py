@@ -25,7 +25,7 @@ from lightdxml.model import Model, find_candidates
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder
-from lightdxml.training.checkpoint import Keeper
+from lightdxml.training.checkpoint import Interrupted, Keeper
 from lightdxml.training.scratch import Scratch
 from lightdxml.training.state import State
 
@@ -164,7 +164,7 @@ class _Run:
             del mu
             self._find_shortlists(index, embeddings)
             del embeddings
-        except KeyboardInterrupt:
+        except Interrupted:
             # As if it had not begun: what was asked to stop can go on from here.
             self.state.label_encoder, self.state.rng.bit_generator.state, length = before
             del self.state.history[length:]
