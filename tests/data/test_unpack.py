@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lightdxml.data import files
 from lightdxml.data import unpack as module
 from lightdxml.data.errors import DataError
 from lightdxml.data.unpack import check, gunzip, unpack
@@ -143,8 +144,8 @@ def long_name_bomb(zeros: bytes) -> bytes:
 
 @pytest.mark.parametrize("kind", bombs())
 def test_bombs_are_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
-    monkeypatch.setattr(module, "_RATIO", 2)
+    monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(files, "_RATIO", 2)
     with pytest.raises(DataError, match=r"more than 100000 bytes when unpacked"):
         unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
     assert names(tmp_path) == ["x"]
@@ -154,8 +155,8 @@ def test_bombs_are_refused(tmp_path: Path, kind: str, monkeypatch: pytest.Monkey
 def test_declared_bombs_are_refused_before_anything_is_written(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
-    monkeypatch.setattr(module, "_RATIO", 2)
+    monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(files, "_RATIO", 2)
     monkeypatch.setattr(module, "_write_member", lambda *_: pytest.fail("was written"))
     with pytest.raises(DataError, match="more than 100000 bytes"):
         unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
@@ -167,10 +168,10 @@ def test_small_archives_may_be_compressed_as_well_as_they_can(tmp_path: Path) ->
 
 
 def test_limit_is_a_gigabyte_or_two_hundred_times_the_archive(tmp_path: Path) -> None:
-    assert module._limit(put(tmp_path, "x", b"")) == 1 << 30
+    assert files.unpacked_limit(put(tmp_path, "x", b"")) == 1 << 30
     with (tmp_path / "x").open("wb") as large:
         large.truncate(1 << 30)
-    assert module._limit(tmp_path / "x") == 200 << 30
+    assert files.unpacked_limit(tmp_path / "x") == 200 << 30
 
 
 def test_zip_that_understates_its_sizes_is_refused(tmp_path: Path) -> None:
@@ -318,15 +319,15 @@ def test_what_is_no_archive_does_not_pass_the_check(tmp_path: Path) -> None:
 
 
 def test_bomb_is_not_decompressed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
-    monkeypatch.setattr(module, "_RATIO", 2)
+    monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(files, "_RATIO", 2)
     with pytest.raises(DataError, match="more than 100000 bytes when unpacked"):
         gunzip(put(tmp_path, "x.gz", bombs()["gz"]), tmp_path / "x")
 
 
 def test_many_sparse_members_are_a_bomb_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_FREE_BYTES", 100_000)
-    monkeypatch.setattr(module, "_RATIO", 2)
+    monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
+    monkeypatch.setattr(files, "_RATIO", 2)
     body = b"".join(sparse_header(f"hole{i}", 60_000) for i in range(2)) + b"\0" * 1024
     with pytest.raises(DataError, match="more than 100000 bytes when unpacked"):
         unpack(put(tmp_path, "x.tar", body), tmp_path / "x")

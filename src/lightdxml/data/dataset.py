@@ -10,6 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+_ANY_WIDTH = 20_000_000
+_WIDTH_PER_ENTRY = 100
+
+
+def believable_width(n_entries: int) -> int:
+    """Return how many labels, features or rows data with so many entries may claim to have.
+
+    What is counted by label or feature takes memory for each that is claimed; twenty million are more than any known
+    data set has.
+
+    >>> believable_width(3), believable_width(10**6)
+    (20000000, 100000000)
+    """
+    return max(_ANY_WIDTH, _WIDTH_PER_ENTRY * n_entries)
+
 
 class Texts(Sequence[str]):
     r"""The documents' texts, title and body kept apart and joined only when asked for.

@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -29,6 +30,10 @@ UTF8_BOM = b"\xef\xbb\xbf"
 COMPRESSED_SUFFIXES = (".gz", ".zst")
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _BLOCK_BYTES = 1 << 23
+LONGEST_LINE = 1 << 28
+# No text that people write packs 200 times smaller; what claims more was made to fill memory or disk.
+_FREE_BYTES = 1 << 30
+_RATIO = 200
 
 
 @contextmanager
@@ -93,11 +98,37 @@ def check_encoding(path: Path, start: bytes) -> None:
         raise DataError(path, "text in UTF-16", "UTF-8: convert the file (in Excel, save as CSV UTF-8)", line=1)
 
 
-def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[NDArray[np.uint8]]:
-    """Yield a stream's bytes in blocks of whole lines, without a byte-order mark.
+def unpacked_limit(path: Path) -> int:
+    """Return how many bytes a file of this size may hold when unpacked."""
+    return max(_FREE_BYTES, _RATIO * path.stat().st_size)
+
+
+class _Budget:
+    """What may still be read of a file's content."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._limit = unpacked_limit(path)
+        self._used = 0
+
+    def spend(self, size: int) -> None:
+        self._used += size
+        if self._used > self._limit:
+            found = f"more than {self._limit >> 20:,} MB when unpacked, from {self._path.stat().st_size:,} bytes"
+            raise DataError(self._path, found, "data that was not made to fill memory: if it is real, unpack it first")
+
+
+def too_long(path: Path, number: int | None = None) -> DataError:
+    """Return the error of a line that no document has."""
+    return DataError(path, f"a line of over {LONGEST_LINE >> 20} MB", "one document a line", line=number)
+
+
+def line_blocks(path: Path, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[NDArray[np.uint8]]:
+    """Yield the bytes of a file's stream in blocks of whole lines, without a byte-order mark.
 
     The blocks share one buffer: each is gone when the next one is asked for.
     """
+    budget = _Budget(path)
     buffer = bytearray(block_bytes)
     filled = 0
     first = True
@@ -105,6 +136,7 @@ def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[N
         with memoryview(buffer) as view:
             while filled < len(buffer) and (n := stream.readinto(view[filled:])):  # type: ignore[attr-defined]
                 filled += n
+                budget.spend(n)
         if first and buffer.startswith(UTF8_BOM):
             del buffer[: len(UTF8_BOM)]
             filled -= len(UTF8_BOM)
@@ -117,6 +149,8 @@ def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[N
             return
         # A line longer than the buffer gets a larger one; a new one, as the caller may hold a view of the old.
         rest = buffer[cut:filled]
+        if not cut and len(buffer) >= LONGEST_LINE:
+            raise too_long(path)
         buffer = buffer if cut else bytearray(2 * len(buffer))
         buffer[: len(rest)] = rest
         filled = len(rest)
@@ -125,7 +159,14 @@ def line_blocks(stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[N
 def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Yield a text file's lines with their numbers from 1, line ends included."""
     with reading(path) as stream:
-        for number, line in enumerate(stream, start=1):
+        budget = _Budget(path)
+        # Lines of a compressed stream cost less when a buffer in C cuts them.
+        plain = isinstance(stream, io.BufferedReader)
+        buffered = stream if plain else io.BufferedReader(cast("io.RawIOBase", stream), 1 << 20)
+        for number, line in enumerate(iter(partial(buffered.readline, LONGEST_LINE), b""), start=1):
+            budget.spend(len(line))
+            if len(line) == LONGEST_LINE:
+                raise too_long(path, number)
             if number == 1:
                 check_encoding(path, line)
                 line = line.removeprefix(UTF8_BOM)

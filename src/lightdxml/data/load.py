@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lightdxml.data import jsonl, npz, pairs, table, xc_json, xc_text
-from lightdxml.data.dataset import Dataset, Split
+from lightdxml.data.dataset import Dataset, Split, believable_width
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
 from lightdxml.data.folder import Files, entries, format_or_none, innermost
@@ -205,6 +205,7 @@ def _width(loading: _Loading, what: str, n_names: int) -> int:
         matrix = split.Y if what == "labels" else split.X
         if matrix is not None:
             widths[part] = int(matrix.shape[1])
+    _check_believable(loading, what, widths)
     sized = [part for part in widths if loading.formats[part] in _SIZED]
     if not sized:
         return max([*widths.values(), n_names])
@@ -214,3 +215,13 @@ def _width(loading: _Loading, what: str, n_names: int) -> int:
             found = f"{width} {what}"
             raise DataError(loading.files[part], found, f"{stated}, as in {loading.files[sized[0]].name}")
     return stated
+
+
+def _check_believable(loading: _Loading, what: str, widths: dict[Part, int]) -> None:
+    """Raise where a header, or a single mistyped number, claims a width that would only fill memory."""
+    matrices = [split.Y if what == "labels" else split.X for split in loading.splits.values()]
+    limit = believable_width(sum(matrix.nnz for matrix in matrices if matrix is not None))
+    for part, width in widths.items():
+        if width > limit:
+            expected = f"at most {limit:,} for so little data: check its header and its largest number"
+            raise DataError(loading.files[part], f"{width:,} {what}", expected)

@@ -7,15 +7,16 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import scipy.sparse
 from scipy.sparse import csr_matrix
 
+from lightdxml.data.dataset import believable_width
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import reading, writing
+from lightdxml.data.files import reading, unpacked_limit, writing
 
-_SIZE_LIMIT = 2**31 - 1
 MAGIC = b"PK\x03\x04"
 # What NumPy, SciPy and zipfile are known to raise on damaged files; none of them has an error class for it.
 _UNREADABLE = (
@@ -27,17 +28,22 @@ _UNREADABLE = (
 def read(path: Path) -> csr_matrix:
     """Read a sparse matrix of any of SciPy's formats as CSR float32; nothing in the file is ever run."""
     with reading(path) as stream:
-        source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read())
+        limit = unpacked_limit(path)
+        source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
         try:
+            _check_unpacked(path, source, limit)
             matrix = scipy.sparse.load_npz(source)
+        except DataError:
+            raise
         except _UNREADABLE as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
             raise DataError(path, f"no readable sparse matrix ({reason})", "a file of scipy.sparse.save_npz") from error
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         found = f"an array of {matrix.ndim} dimensions and type {matrix.dtype}"
         raise DataError(path, found, "a sparse matrix of real numbers")
-    if max(matrix.shape) > _SIZE_LIMIT:
-        raise DataError(path, f"a matrix of {matrix.shape[0]:,} × {matrix.shape[1]:,}", f"at most {_SIZE_LIMIT:,} each")
+    if max(matrix.shape) > (most := believable_width(matrix.nnz)):
+        found = f"a matrix of {matrix.shape[0]:,} × {matrix.shape[1]:,}"
+        raise DataError(path, found, f"at most {most:,} each for {matrix.nnz:,} values")
     try:
         # Before any conversion: SciPy's compiled code trusts the indices.
         if matrix.format in ("csr", "csc", "bsr"):
@@ -47,6 +53,15 @@ def read(path: Path) -> csr_matrix:
         raise
     except _UNREADABLE as error:
         raise DataError(path, f"a matrix that contradicts itself ({error})", "valid sparse arrays") from error
+
+
+def _check_unpacked(path: Path, source: BinaryIO, limit: int) -> None:
+    """Raise for an archive whose members would fill memory."""
+    with zipfile.ZipFile(source) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    source.seek(0)
+    if size > limit:
+        raise DataError(path, f"arrays of {size >> 20:,} MB when unpacked", "data that was not made to fill memory")
 
 
 def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:

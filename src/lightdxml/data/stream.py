@@ -16,14 +16,23 @@ from scipy.sparse import csr_matrix
 from lightdxml.data import table, xc_text
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import UTF8_BOM, base_name, check_encoding, decode, faults_of, reading, uncompressed
+from lightdxml.data.files import (
+    LONGEST_LINE,
+    UTF8_BOM,
+    base_name,
+    check_encoding,
+    decode,
+    faults_of,
+    reading,
+    too_long,
+    uncompressed,
+)
 from lightdxml.data.jsonl import parse_record, text_field
 
 TextForm = Literal["auto", "lines", "jsonl", "csv"]
 # What is read at once: many documents where they are at hand, no waiting for more where they are typed.
 _BYTES = 1 << 20
 _DOCUMENTS = 4096
-_LONGEST_LINE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -139,8 +148,8 @@ def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
             block = block.removeprefix(UTF8_BOM)
             fresh = False
         rest += block
-        if len(rest) > _LONGEST_LINE:
-            raise DataError(path, f"a line of over {_LONGEST_LINE >> 20} MB", "one document a line")
+        if len(rest) > LONGEST_LINE:
+            raise too_long(path)
         end = rest.rfind(b"\n") + 1
         if end:
             yield from _parted([line + b"\n" for line in bytes(rest[: end - 1]).split(b"\n")])

@@ -20,12 +20,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
 from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.files import unpacked_limit
 
 HEAD = tarfile.BLOCKSIZE  # as many bytes as it takes to tell an archive
 
 _CHUNK = 1 << 16
-_FREE_BYTES = 1 << 30
-_RATIO = 200
 _WHOLE = "a whole archive: fetch it again"
 _SUFFIXES = (".tar.gz", ".tar.bz2", ".tar.xz", ".tgz", ".tbz2", ".txz", ".tar", ".zip", ".gz", ".bz2", ".xz")
 _FAULTS = (
@@ -204,13 +203,9 @@ def _is_tar(head: bytes) -> bool:
     return True
 
 
-def _limit(archive: Path) -> int:
-    return max(_FREE_BYTES, _RATIO * archive.stat().st_size)
-
-
 def _require_room(archive: Path, size: int) -> None:
     """Refuse archives made to fill the disk."""
-    if size > (limit := _limit(archive)):
+    if size > (limit := unpacked_limit(archive)):
         found = f"more than {limit} bytes when unpacked"
         raise DataError(archive, found, "an archive that does not fill the disk")
 

@@ -87,7 +87,7 @@ def _read(path: Path, *, with_labels: bool) -> Lines:
     header: Header | None = None
     line_number = 1
     with reading(path) as stream:
-        for i, block in enumerate(line_blocks(stream)):
+        for i, block in enumerate(line_blocks(path, stream)):
             start = 0
             if i == 0:
                 start_bytes = block[: _HEADER_BYTES + 2].tobytes()

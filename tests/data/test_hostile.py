@@ -1,0 +1,144 @@
+"""Files made to fill memory are refused, in one sentence, before they do."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+import textwrap
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_matrix, csr_matrix, save_npz
+
+from lightdxml.data import DataError, files, load
+from tests.data.test_load import JSONL, XC
+
+GIGABYTE = 1 << 30
+START = {"train.jsonl": b'{"text": "a", "labels": ["b"]}\n', "train.txt": b"0 0:1\n"}
+
+
+def long_line(path: Path) -> None:
+    with path.open("wb") as stream:
+        stream.write(START[path.name])
+        stream.truncate(GIGABYTE)
+
+
+def bomb_in_one_line(path: Path) -> None:
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(START["train.jsonl"])
+        for _ in range(300):
+            stream.write(bytes(1 << 20))
+
+
+def wide_header(path: Path) -> None:
+    path.write_text("1 3 1000000000000\n0 0:1\n")
+
+
+def wide_but_countable_header(path: Path) -> None:
+    path.write_text("1 2000000000 2000000000\n0 0:1\n")
+
+
+def deep_json(path: Path) -> None:
+    path.write_text('{"text": "a", "labels": ' + "[" * 10**6 + "\n")
+
+
+def many_rows(path: Path) -> None:
+    path.write_text("1000000000000 3 3\n0 0:1\n")
+
+
+def lying_npz(path: Path) -> None:
+    """Write an array whose header claims 8 TB."""
+    save_npz(path.with_name("trn_Y.npz"), csr_matrix(np.eye(2)))
+    save_npz(path, csr_matrix(np.eye(2)), compressed=False)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content.replace(b"(2,)", b"(1000000000000,)"))
+
+
+def packed_npz(path: Path) -> None:
+    """Write an array of zeros that takes 1.1 GB when unpacked."""
+    save_npz(path.with_name("trn_Y.npz"), csr_matrix(np.eye(2)))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("format.npy", b"csr")
+        with archive.open("data.npy", "w", force_zip64=True) as member:
+            for _ in range(1100):
+                member.write(bytes(1 << 20))
+
+
+def claiming_npz(path: Path) -> None:
+    save_npz(path.with_name("trn_Y.npz"), csr_matrix(np.eye(2)))
+    save_npz(path, coo_matrix((np.ones(1), ([0], [0])), shape=(2**31 - 1, 2)))
+
+
+MADE: dict[str, tuple[str, Callable[[Path], None], str]] = {
+    "a JSON line of 1 GB": ("train.jsonl", long_line, "a line of over 256 MB"),
+    "a text line of 1 GB": ("train.txt", long_line, "a line of over 256 MB"),
+    "a gzip bomb in one line": ("train.jsonl.gz", bomb_in_one_line, "a line of over 256 MB"),
+    "a header of a trillion labels": ("train.txt", wide_header, "claims 1,000,000,000,000 labels"),
+    "a header of two billion labels": ("train.txt", wide_but_countable_header, "2,000,000,000 labels"),
+    "a header of a trillion rows": ("train.txt", many_rows, "1 documents, expected 1000000000000"),
+    "JSON a million levels deep": ("train.jsonl", deep_json, "one JSON object a line"),
+    "an array that claims 8 TB": ("trn_X.npz", lying_npz, "no readable sparse matrix"),
+    "an array of zeros packed small": ("trn_X.npz", packed_npz, "when unpacked"),
+    "a matrix of two billion rows": ("trn_X.npz", claiming_npz, "2,147,483,647"),
+}
+CHILD = textwrap.dedent("""
+    import resource, sys
+    from lightdxml.data import DataError, load
+    now = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + (2 << 30), now + (2 << 30)))
+    for path in sys.argv[1:]:
+        try:
+            load(path)
+            print("read")
+        except DataError as error:
+            print(error)
+""")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_hostile_files_are_refused_within_two_gigabytes(tmp_path: Path) -> None:
+    folders = [tmp_path / str(i) for i in range(len(MADE))]
+    for folder, (name, make, _) in zip(folders, MADE.values(), strict=True):
+        folder.mkdir()
+        make(folder / name)
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, *map(str, folders)], capture_output=True, text=True, timeout=100, check=False
+    )
+    answers = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert len(answers) == len(MADE), done.stdout
+    for (what, (_, _, message)), answer in zip(MADE.items(), answers, strict=True):
+        assert message in answer, f"{what}: {answer}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC.replace("\n", "\n\n", 1))]
+)
+def test_a_bomb_of_short_lines_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str
+) -> None:
+    monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
+    (tmp_path / name).write_bytes(gzip.compress((content + "\n" * 10**7).encode()))
+    with pytest.raises(DataError, match="when unpacked, from") as caught:
+        load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC)])
+def test_data_that_packs_well_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str) -> None:
+    monkeypatch.setattr(files, "_FREE_BYTES", 1)
+    (tmp_path / name).write_bytes(gzip.compress(content.encode()))
+    assert len(load(tmp_path).train) > 0
+
+
+def test_a_mistyped_label_number_is_named(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("3 1:1\n1999999999 2:1\n")
+    with pytest.raises(DataError, match="2,000,000,000 labels, expected at most 20,000,000 for so little data"):
+        load(tmp_path)
