@@ -101,7 +101,7 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     labels, cosines = _nearest(model, directions)
     if len(model.everywhere):
         labels = _with_everywhere(model, labels)
-        cosines = _cosines(model, directions, labels)
+        cosines = shortlists.cosines(model.shortlist, directions, labels)
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
@@ -119,19 +119,7 @@ def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.
     """
     labels = shortlists.search(model.shortlist, directions, model.config.k + _MORE)
     k = min(model.config.k, labels.shape[1])
-    return top(labels, _cosines(model, directions, labels), k)
-
-
-def _cosines(model: Model, directions: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the cosines of documents and labels; where there is no label, any number."""
-    places = np.searchsorted(model.shortlist.labels, np.maximum(labels, model.shortlist.labels[0]))
-    cosines = np.empty(labels.shape, dtype=np.float32)
-
-    def fill(first: int, last: int) -> None:
-        ova.cosines(first, last, directions, readable(model.shortlist.vectors), places, cosines)
-
-    parallel.over(fill, len(labels))
-    return cosines
+    return top(labels, shortlists.cosines(model.shortlist, directions, labels), k)
 
 
 def _with_everywhere(model: Model, labels: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -189,6 +189,19 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
     return nearest
 
 
+def cosines(shortlist: Shortlist, directions: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return the cosines of documents and these labels of each; where there is no label, any number."""
+    places = np.searchsorted(shortlist.labels, np.maximum(labels, shortlist.labels[0]))
+    found = np.empty(labels.shape, dtype=np.float32)
+    vectors = readable(shortlist.vectors)
+
+    def fill(first: int, last: int) -> None:
+        ova.cosines(first, last, directions, vectors, places, found)
+
+    parallel.over(fill, len(labels))
+    return found
+
+
 def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> float:
     """Return which share of the exact shortlists the index finds, on a sample of documents."""
     if shortlist.kind == "exact":

@@ -70,8 +70,7 @@ def inverse_propensity_of(name: str, frequency: Any, n_documents: int) -> Any:
     from lightdxml.data import registry
     from lightdxml.metrics import inverse_propensity_of
 
-    constants = next(((e.A, e.B) for e in registry.entries() if e.name.lower() == name.lower()), (0.55, 1.5))
-    return inverse_propensity_of(frequency, n_documents, *constants)
+    return inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(name))
 
 
 def reading_options(separator: str, encoding: str, old_split: int) -> list[str]:

@@ -59,6 +59,22 @@ def fail(message: str) -> NoReturn:
     sys.exit(1)
 
 
+def seconds_of(text: str, option: str) -> float:
+    """Return how long a time such as 30s, 5m or 1h is.
+
+    >>> seconds_of("5m", "--every"), seconds_of("90", "--every")
+    (300.0, 90.0)
+    """
+    number, unit = (text[:-1], text[-1]) if text[-1:] in ("s", "m", "h") else (text, "s")
+    try:
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(f"{option} {text} is no time: write 30s, 5m or 1h")
+    return seconds
+
+
 def sparkline(counts: Sequence[int]) -> str:
     """Draw counts as a row of bars of logarithmic height.
 

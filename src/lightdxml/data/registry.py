@@ -161,6 +161,15 @@ EURLex-4.3K (`lightdxml data list` shows all)
     raise DataError(name, "no data set of this name", f"{expected} (`lightdxml data list` shows all)")
 
 
+def propensity_constants(name: str) -> tuple[float, float]:
+    """Return A and B of the propensity model, as the repository gives them for a data set of this name.
+
+    >>> propensity_constants("AmazonTitles-670K"), propensity_constants("mine")
+    ((0.6, 2.6), (0.55, 1.5))
+    """
+    return next(((entry.A, entry.B) for entry in _ENTRIES if entry.name.lower() == name.lower()), (0.55, 1.5))
+
+
 def cache_folder() -> Path:
     """Return the folder that holds downloaded sets: `$LIGHTDXML_DATA`, or else the user's cache.
 

@@ -51,6 +51,19 @@ def adam_row(
 
 
 @fast_kernel
+def adam_rows(
+    rows: NDArray[np.float32],
+    means: NDArray[np.uint16],
+    squares: NDArray[np.float32],
+    gradients: NDArray[np.float32],
+    rate: np.float32,
+) -> None:
+    """Move every row against its gradient."""
+    for i in range(len(rows)):
+        adam_row(rows, means, squares, i, gradients[i], rate)
+
+
+@fast_kernel
 def row_factor(squares: NDArray[np.float32], i: int, square: np.float32, rate: np.float32) -> np.float32:
     """Take the mean squared gradient of row i into its running mean, and return by what the mean gradient moves it."""
     squares[i] = squares[i] * KEEP_SQUARE + (_ONE - KEEP_SQUARE) * square

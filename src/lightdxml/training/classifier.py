@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.config import Config
 from lightdxml.kernels import adam, ova, parallel
 from lightdxml.training import embedding
-from lightdxml.training.embedding import EmbeddingState
+from lightdxml.training.embedding import Batch, EmbeddingState
 
 # The gradients to the documents are summed over this many parts of a batch's labels, whatever the thread count.
 _PARTS = 8
@@ -87,14 +88,18 @@ def train_batch(
     config: Config,
     rate: float,
     rng: np.random.Generator,
+    move_features: Callable[[EmbeddingState, Batch, NDArray[np.float32], np.float32], object] = embedding.backward,
 ) -> float:
-    """Train classifier and features on these rows of the training set; return the summed loss."""
+    """Train classifier and features on these rows of the training set; return the summed loss.
+
+    `move_features` takes the gradient to the documents' embeddings where it belongs: to all of the encoder, as a rule.
+    """
     batch = embedding.forward(features, X[rows], config.dropout, rng)
     classifier.steps += 1
     corrected = adam.corrected_rate(rate, classifier.steps)
     n_found = _pairs_by_label(room, Y, rows, shortlists, everywhere, config, rng)
     loss, gradient = _step(classifier, room, n_found, batch.embedding, corrected)
-    embedding.backward(features, batch, gradient, np.float32(config.feature_rate) * corrected)
+    move_features(features, batch, gradient, np.float32(config.feature_rate) * corrected)
     return loss
 
 

@@ -105,7 +105,7 @@ def _mask(shape: tuple[int, ...], dropout: float, rng: np.random.Generator) -> N
 def backward(state: EmbeddingState, batch: Batch, gradient: NDArray[np.float32], rate: np.float32) -> None:
     """Move the word vectors, and the residual layer, against the gradient to the batch's embeddings."""
     if state.encoder.residual is not None:
-        gradient = _residual_backward(state, state.encoder.residual, batch, gradient, rate)
+        gradient = move_residual(state, batch, gradient, rate)
     if batch.first_mask is not None:
         gradient = gradient * batch.first_mask
     if state.encoder.relu:
@@ -125,10 +125,12 @@ def backward(state: EmbeddingState, batch: Batch, gradient: NDArray[np.float32],
     parallel.over(move, n)
 
 
-def _residual_backward(
-    state: EmbeddingState, residual: Residual, batch: Batch, gradient: NDArray[np.float32], rate: np.float32
+def move_residual(
+    state: EmbeddingState, batch: Batch, gradient: NDArray[np.float32], rate: np.float32
 ) -> NDArray[np.float32]:
     """Return the gradient below the residual layer, and move the layer; R keeps the largest singular value 1."""
+    residual = state.encoder.residual
+    assert residual is not None
     inner = np.where(batch.embedding > batch.inner, gradient, np.float32(0)).astype(np.float32, copy=False)
     if batch.second_mask is not None:
         inner *= batch.second_mask

@@ -1,0 +1,43 @@
+"""Other methods of extreme classification, and our own, behind the same calls: what `bench` compares.
+
+A method's package is imported when it is trained and not before: this module needs none of them.
+"""
+
+from __future__ import annotations
+
+from lightdxml.baselines.astec import Astec
+from lightdxml.baselines.base import Method, TooLargeError
+from lightdxml.baselines.fasttext import FastText
+from lightdxml.baselines.knn import KNN
+from lightdxml.baselines.ours import Ours, OursPaper
+from lightdxml.baselines.ova import OVA
+from lightdxml.baselines.plt import PLT
+from lightdxml.baselines.trees import Bonsai, Parabel
+
+_ALL: tuple[type[Method], ...] = (
+    Ours,
+    OursPaper,
+    Astec,
+    Parabel,
+    Bonsai,
+    PLT,
+    OVA,
+    KNN,
+    FastText,
+)
+
+METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
+
+
+def method(name: str) -> type[Method]:
+    """Return the class of a method.
+
+    >>> method("knn").about
+    'the labels of the 20 training documents nearest by the cosine of TF-IDF'
+    """
+    if name not in METHODS:
+        raise ValueError(f"there is no method {name!r}: known are {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+__all__ = ["METHODS", "Method", "TooLargeError", "method"]
