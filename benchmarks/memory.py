@@ -81,10 +81,12 @@ def measure(folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
     if (folder / "X_dev.npz").exists():
         dev = load_npz(folder / "X_dev.npz"), load_npz(folder / "Y_dev.npz")
     config = configure("default", X.shape[0], **settings)
-    validation = None if dev is None else dev[0].shape[0]
-    sizes = X.shape[0], X.shape[1], Y.shape[1], X.nnz, Y.nnz, validation
-    known = int(np.count_nonzero(np.bincount(Y.indices)))
-    estimate = memory.estimate(*sizes, config, known_labels=known)
+    sizes = memory.Sizes(
+        X.shape[0], X.shape[1], Y.shape[1], X.nnz, Y.nnz,
+        validation=None if dev is None else dev[0].shape[0],
+        known=int(np.count_nonzero(np.bincount(Y.indices))),
+    )  # fmt: skip
+    estimate = memory.estimate(sizes, config)
     fit(X, Y, config, dev)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     name = f"N={X.shape[0]:,} V={X.shape[1]:,} L={Y.shape[1]:,} D={config.D} k={config.k}"

@@ -34,5 +34,17 @@ def test_a_full_disk_loses_nothing(place: trials.Place) -> None:
     assert trials.full_disk(place).held == 1
 
 
+def test_a_full_scratch_folder_is_one_sentence(place: trials.Place) -> None:
+    assert trials.full_scratch(place).held == 1
+
+
+def test_scratch_of_a_killed_training_is_removed_by_the_next(place: trials.Place) -> None:
+    assert trials.killed_scratch(place).held == 1
+
+
+def test_a_model_that_is_being_replaced_is_whole_at_any_moment(place: trials.Place) -> None:
+    assert trials.replaced(place, 2).held == 2
+
+
 def test_a_second_training_in_the_same_folder_refuses(place: trials.Place) -> None:
     assert trials.second_training(place).held == 1

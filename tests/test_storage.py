@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ import safetensors.numpy
 from safetensors.numpy import load_file
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load, shortlist
+from lightdxml import LightDXML, load, shortlist, storage
 from tests.training.test_cycle import SMALL, topics
 
 TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
@@ -343,3 +345,133 @@ def test_settings_of_another_version_are_named(trained: LightDXML, tmp_path: Pat
     write_manifest(tmp_path / "model", manifest)
     with pytest.raises(ValueError, match="not those of this format: beta, bxta"):
         load(tmp_path / "model")
+
+
+def unlisted(folder: Path, name: str) -> None:
+    """Leave a file out of a manifest, as whoever made the model could have."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"][name]
+    write_manifest(folder, manifest)
+
+
+@pytest.mark.parametrize("name", ["history.json", "vocabulary.json", "arrays.safetensors"])
+def test_a_file_that_the_manifest_does_not_name_is_not_read(trained: LightDXML, tmp_path: Path, name: str) -> None:
+    trained.save(tmp_path / "model")
+    unlisted(tmp_path / "model", name)
+    with pytest.raises(ValueError, match=f"is damaged .its manifest names no {name}"):
+        load(tmp_path / "model")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+@pytest.mark.parametrize("name", ["history.json", "vocabulary.json", "manifest.json", "arrays.safetensors"])
+def test_pipes_and_devices_in_place_of_a_models_files_are_not_read(
+    trained: LightDXML, tmp_path: Path, name: str
+) -> None:
+    """Reading a pipe waits for ever, reading /dev/zero until memory is full."""
+    for kind, make in (("pipe", os.mkfifo), ("device", lambda path: path.symlink_to("/dev/zero"))):
+        folder = tmp_path / kind
+        trained.save(folder)
+        (folder / name).unlink()
+        make(folder / name)
+        with pytest.raises(ValueError, match=r"missing|is no model|no file"):
+            load(folder)
+        with pytest.raises(ValueError, match=r"no file|no list|damaged|no model"):
+            storage.read_json(folder / name)
+        if name == "manifest.json":
+            with pytest.raises(ValueError, match="holds something that is no model"):
+                trained.save(folder)
+
+
+def test_names_made_to_fill_memory_are_not_read(trained: LightDXML, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    write(tmp_path / "model", "label_names.json", json.dumps(["x" * 2_000_000, "y"]).encode())
+    with pytest.raises(ValueError, match=r"label_names\.json has more than \d+ bytes"):
+        load(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"history\.json has more than 10 bytes"):
+        storage.read_json(tmp_path / "model" / "history.json", 10)
+
+
+def test_a_model_is_on_the_disk_before_the_one_before_it_is_removed(
+    trained: LightDXML, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints too are removed once it is saved: a power cut must then find all of it."""
+    happened: list[tuple[str, str]] = []
+    remove = shutil.rmtree
+
+    def noted(path: Path, **_: Any) -> None:
+        happened.append(("remove", path.name))
+        remove(path)
+
+    monkeypatch.setattr(storage, "sync", lambda path: happened.append(("sync", path.name)))
+    monkeypatch.setattr(shutil, "rmtree", noted)
+    for _ in range(2):
+        happened.clear()
+        trained.save(tmp_path / "model")
+        assert {name for what, name in happened if what == "sync"} >= {
+            "arrays.safetensors", "history.json", "label_names.json", "manifest.json", "vocabulary.json", tmp_path.name,
+        }  # fmt: skip
+    # The folder itself under the name in which it is written, then the one that holds it, then the old one goes.
+    assert [what for what, _ in happened[-3:]] == ["sync", "sync", "remove"]
+    assert happened[-2] == ("sync", tmp_path.name)
+
+
+def test_a_model_in_new_folders_is_on_the_disk_with_them(
+    trained: LightDXML, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(storage, "sync", synced.append)
+    trained.save(tmp_path / "a" / "b" / "model")
+    assert synced[-3:] == [tmp_path / "a" / "b", tmp_path / "a", tmp_path]
+
+
+def test_a_model_is_exchanged_for_another_at_once_where_the_system_can(
+    trained: LightDXML, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    if not storage._exchange(tmp_path / "a", tmp_path / "b"):
+        pytest.skip("this system cannot")
+    trained.save(tmp_path / "model")
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("renamed in two steps")
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    trained.save(tmp_path / "model")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "model"]
+
+
+def test_a_model_is_replaced_in_two_steps_where_the_system_cannot_exchange(
+    trained: LightDXML, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_exchange", lambda *_: False)
+    for _ in range(2):
+        trained.save(tmp_path / "model")
+        assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert load(tmp_path / "model").predict(TEXTS) == trained.predict(TEXTS)
+
+
+def test_a_model_is_found_where_a_process_left_it_that_was_killed_while_replacing_it(
+    trained: LightDXML, tmp_path: Path
+) -> None:
+    """Between the two steps there was no model at its place."""
+    trained.save(tmp_path / "model")
+    (tmp_path / "model").rename(tmp_path / ".model.0123abcd.old")
+    assert load(tmp_path / "model").predict(TEXTS) == trained.predict(TEXTS)
+    trained.save(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_of_two_models_that_were_left_none_is_guessed(trained: LightDXML, tmp_path: Path) -> None:
+    for name in (".model.0123abcd.old", ".model.4567abcd.old"):
+        trained.save(tmp_path / name)
+    with pytest.raises(ValueError, match="there is no such folder"):
+        load(tmp_path / "model")
+
+
+def test_rooms_of_a_training_must_not_lie_where_its_model_goes(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    for room in (tmp_path / "model", tmp_path / "model" / "kept", tmp_path / "link" / "kept"):
+        with pytest.raises(ValueError, match=r"lies in .*/model, where the model goes"):
+            storage.check_target(tmp_path / "model", None, room)
+    storage.check_target(tmp_path / "model", tmp_path, tmp_path / "model-kept")

@@ -39,6 +39,8 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
     ...     read(Path(folder) / "a.safetensors")["ones"].tolist()
     [[1.0, 1.0]]
     """
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing or no file")
     size = path.stat().st_size
     if size < 8:
         raise ValueError(f"{path.name} is cut short")

@@ -25,7 +25,7 @@ from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vectors
 from lightdxml.text.tfidf import TextSettings
 from lightdxml.training.cycle import DivergedError, Result
-from lightdxml.training.fit import Checkpoint, check_labels, fit
+from lightdxml.training.fit import Checkpoint, check_labels, prepare, train
 from lightdxml.training.memory import parse_size
 
 _MOST_LABELS = 2**31 - 1
@@ -179,7 +179,8 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
             The names of a matrix's columns.
         checkpoint
             A folder in which to keep, every `checkpoint_every` seconds, what is needed to go on after an interruption.
-            Ctrl-C and SIGTERM then stop where that is possible. The folder stays when training is done.
+            Ctrl-C and SIGTERM then stop where that is possible. When training is done the folder holds all of it:
+            remove it once the model is saved (`lightdxml.training.checkpoint.remove`).
         checkpoint_every
             Seconds.
         resume
@@ -189,7 +190,8 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
             The most memory that training may need, in bytes or as `"4GB"`; None for what the machine has free. Where it
             needs more, it says so before it begins, and which settings would fit.
         scratch
-            A folder in which features and shortlists live, as memory-mapped files, instead of in memory.
+            A folder in which the features that are trained on and shortlists live, as memory-mapped files, instead of
+            in memory. What of it a killed process left there is removed the next time.
         """
         self.config()  # bad settings are said before any work is done
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
@@ -212,8 +214,11 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
             with history.phase("word vectors"):
                 vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
             keep = None if checkpoint is None else Checkpoint(Path(checkpoint), checkpoint_every, resume)
+            prepared = prepare(X, labels, config, dev, vectors, given_stays=texts is None)
+            # Texts stay, but their features are needed once: in the form in which they were prepared.
+            del X, labels, dev, vectors
             try:
-                result = fit(X, labels, config, dev, progress, vectors, keep, limit, room)
+                result = train(prepared, config, progress, keep, limit, room)
             except DivergedError as error:
                 if error.kept is not None:
                     self._take(error.kept, names, vectoriser, history)

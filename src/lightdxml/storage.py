@@ -1,10 +1,18 @@
-"""A model on disk: a folder with arrays (safetensors), a manifest and names (JSON). Loading it runs no code."""
+"""A model on disk: a folder with arrays (safetensors), a manifest and names (JSON). Loading it runs no code.
+
+A model that replaces another is written beside it, synced, and exchanged with it at once where the system can do that.
+Elsewhere the old one is renamed first: a process that is killed right then leaves it as `.NAME.HEX.old`, from where it
+is read as if it were in its place.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from dataclasses import asdict, fields
@@ -32,12 +40,23 @@ _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "history.json",
 )
 _BLOCK = 1 << 22
+# No manifest or history is longer; names are as long as people make them, but not all of them longer than a page.
+_MOST_JSON, _MOST_NAME, _SPARE_NAMES = 1 << 28, 1 << 12, 1 << 8
+# What a system or a file system answers that cannot exchange two folders, or sync one.
+_CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
+_HERE, _EXCHANGE = -100, 2
 _NUMBERS = ("labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry")
 _KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf")
 
 
-def check_target(folder: Path) -> None:
-    """Raise where a model must not be written: over something that is no model, or that holds more than one."""
+def check_target(folder: Path, *rooms: Path | None) -> None:
+    """Raise where a model must not be written: over something that is no model, or that holds more than one.
+
+    Nor may rooms that training needs, for checkpoints or scratch, lie within it.
+    """
+    for room in rooms:
+        if room is not None and room.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{room} lies in {folder}, where the model goes: choose another folder for it")
     try:
         inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         if folder.exists() and not folder.is_dir():
@@ -57,30 +76,45 @@ def check_target(folder: Path) -> None:
 def _is_model(folder: Path) -> bool:
     """Return whether a folder's manifest is that of a model, of this format or another."""
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        manifest = read_json(folder / _MANIFEST)
+    except (OSError, ValueError):
         return False
     return isinstance(manifest, dict) and type(manifest.get("format")) is int and "lightdxml" in manifest
 
 
 def save(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
-    """Write a model; the folder appears, or replaces an older model, only when it is complete."""
+    """Write a model; the folder appears, or replaces an older model, only when all of it is on the disk."""
     folder = folder.resolve()
     check_target(folder)
+    left = _found(folder)
+    if left != folder:
+        left.rename(folder)
+    there = next(place for place in folder.parents if place.exists())
     fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     fresh.mkdir(parents=True)
     try:
         _write(model, fresh, version, history)
-        _put_in_place(fresh, folder)
+        for path in (*fresh.iterdir(), fresh):
+            sync(path)
+        old = _put_in_place(fresh, folder)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
+    for place in folder.parents:
+        sync(place)
+        if place == there:
+            break
+    if old is not None:
+        shutil.rmtree(old, ignore_errors=True)
 
 
-def _put_in_place(fresh: Path, folder: Path) -> None:
+def _put_in_place(fresh: Path, folder: Path) -> Path | None:
+    """Give a model its name; return where the one before it is now."""
     if not folder.exists():
         fresh.rename(folder)
-        return
+        return None
+    if _exchange(fresh, folder):
+        return fresh
     old = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.old")
     folder.rename(old)
     try:
@@ -88,7 +122,51 @@ def _put_in_place(fresh: Path, folder: Path) -> None:
     except BaseException:
         old.rename(folder)
         raise
-    shutil.rmtree(old)
+    return old
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two folders at once; return whether this system and this file system can."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), str(other))
+
+
+def _found(folder: Path) -> Path:
+    """Return where a model is: in its folder, or where a process left it that was killed while replacing it."""
+    try:
+        place = folder.resolve()
+        if place.exists():
+            return folder
+        pattern = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.old")
+        left = [path for path in place.parent.iterdir() if pattern.fullmatch(path.name) and _is_model(path)]
+    except OSError:
+        return folder
+    return left[0] if len(left) == 1 else folder
+
+
+def sync(path: Path) -> None:
+    """Return when a file, or a folder's list of files, is on the disk."""
+    is_folder = path.is_dir()
+    if is_folder and os.name == "nt":
+        return  # Windows has no such thing for folders
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        # Some file systems have none for folders either, and some folders may be written in but not opened.
+        if not is_folder or error.errno not in _CANNOT:
+            raise
 
 
 def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
@@ -168,6 +246,7 @@ def load(folder: Path, *, verify: bool = True) -> Model:
         Whether to compare every byte with the checksums in the manifest; without, large arrays are read only as they
         are used.
     """
+    folder = _found(folder)
     manifest = read_manifest(folder)
     try:
         checked = manifest.pop("sha256", None)
@@ -177,20 +256,23 @@ def load(folder: Path, *, verify: bool = True) -> Model:
         return _assemble(folder, manifest, stored.read(folder / _ARRAYS), verify)
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
-    except (OSError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, ValueError) as error:
+    except (
+        OSError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError, ValueError,
+    ) as error:  # fmt: skip
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return what a model says of itself, or say why it is none that this version reads."""
+    folder = _found(folder)
     path = folder / _MANIFEST
     try:
         if not path.is_file():
             what = "there is no such folder" if not folder.exists() else f"there is no {_MANIFEST} in it"
             raise ValueError(f"{folder} is no model: {what}")
-        manifest = _read_json(path)
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {folder}: ask its owner for it") from error
+    manifest = _read_json(path)
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(found, int) or isinstance(found, bool):
         raise ValueError(f"{folder} is no model: its {_MANIFEST} names no format")
@@ -211,8 +293,9 @@ def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
             raise ValueError(f"{name} is missing")
         if (folder / name).stat().st_size != expected["bytes"]:
             raise ValueError(f"{name} has {(folder / name).stat().st_size} bytes and should have {expected['bytes']}")
-    if _ARRAYS not in files:
-        raise ValueError(f"its manifest names no {_ARRAYS}")
+    for name in (_ARRAYS, _HISTORY):
+        if name not in files:
+            raise ValueError(f"its manifest names no {name}")
     if verify:
         found = parallel.run(lambda name: _fingerprint(folder / name), list(files))
         for name, fingerprint in zip(files, found, strict=True):
@@ -222,7 +305,6 @@ def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
 
 def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], verify: bool) -> Model:
     config = _config(manifest["config"])
-    names = _read_names(folder / _LABELS) if _LABELS in manifest["files"] else None
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     beta, kind = manifest["beta"], manifest["index"]
     if not isinstance(beta, int | float) or not 0 <= beta <= 1 or kind not in ("exact", "hnsw"):
@@ -230,8 +312,10 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     check_arrays(arrays, config)
     if verify:
         _check_numbers(arrays)
-    if names is not None and len(names) != len(arrays["classifier"]):
-        raise ValueError(f"{len(names)} label names for {len(arrays['classifier'])} labels")
+    n_labels = len(arrays["classifier"])
+    names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
+    if names is not None and len(names) != n_labels:
+        raise ValueError(f"{len(names)} label names for {n_labels} labels")
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
@@ -265,7 +349,9 @@ def _count(value: Any) -> int:
 def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectoriser | None:
     if "idf" not in arrays:
         return None
-    vocabulary = _read_names(folder / _WORDS)
+    if _WORDS not in manifest["files"]:
+        raise ValueError(f"its manifest names no {_WORDS}")
+    vocabulary = _read_names(folder / _WORDS, len(arrays["idf"]))
     if not len(vocabulary) == len(arrays["idf"]) == len(arrays["word_vectors"]):
         raise ValueError("its vocabulary and its word vectors do not fit together")
     return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
@@ -321,34 +407,56 @@ def _types_of(name: str) -> tuple[Any, ...]:
 
 
 def _check_numbers(arrays: dict[str, NDArray[Any]]) -> None:
+    check_finite(arrays)
+    if (arrays["label_frequency"] < 0).any():
+        raise ValueError("a label has a negative number of documents")
+
+
+def check_finite(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise where an array holds NaN or infinite values."""
     for name, array in arrays.items():
         flat = array.reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             if not np.isfinite(flat[start : start + _BLOCK]).all():
                 raise ValueError(f"its array {name} holds NaN or infinite values")
-    if (arrays["label_frequency"] < 0).any():
-        raise ValueError("a label has a negative number of documents")
 
 
-def _read_names(path: Path) -> list[str]:
-    names = _read_json(path)
+def _read_names(path: Path, count: int) -> list[str]:
+    """Return about so many names; a file made to fill memory is not read."""
+    names = read_json(path, _MOST_NAME * (count + _SPARE_NAMES))
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{path.name} is no list of names")
     return names
 
 
+def read_json(path: Path, most: int = _MOST_JSON) -> Any:
+    """Return what a regular file of at most so many bytes says; a pipe or a device might never end."""
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing or no file")
+    size = path.stat().st_size
+    if size > most:
+        raise ValueError(f"{path.name} has more than {most} bytes")
+    with path.open("rb") as stream:
+        content = stream.read(size)
+    try:
+        return json.loads(content.decode())
+    except RecursionError as error:
+        raise ValueError(f"{path.name} is nested too deeply") from error
+
+
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except PermissionError:
-        raise
-    except (OSError, ValueError, RecursionError) as error:
+        return read_json(path)
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {path.parent}: ask its owner for it") from error
+    except (OSError, ValueError, MemoryError) as error:
         raise ValueError(f"{path} is damaged ({error}): copy or train the model again") from error
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
     """Return how the model came about, one entry a phase."""
-    history = _read_json(folder / _HISTORY)
+    path = _found(folder) / _HISTORY
+    history = _read_json(path)
     if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
-        raise ValueError(f"{folder / _HISTORY} is no list of phases: copy or train the model again")
+        raise ValueError(f"{path} is no list of phases: copy or train the model again")
     return history

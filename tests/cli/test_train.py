@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from lightdxml import load as load_model
+from lightdxml import storage
+from lightdxml.cli import app
 from lightdxml.data import Dataset, Split, Texts, save
+from lightdxml.training import classifier
 from tests.cli.test_data import ended, run
 
 FAST = ["--set", "D=16", "--set", "e_model=3", "--set", "k=20"]
@@ -84,12 +90,74 @@ def test_a_file_in_another_order_of_labels_is_measured_by_name(tmp_path: Path, f
         (["train", "DATA", "--model", "OUT", "--threads", "0"], "threads is 0"),
         (["train", "nothing-here", "--model", "OUT"], "lightdxml data list shows all"),
         (["evaluate", "OUT", "DATA"], "is no model"),
+        (["train", "DATA", "--model", "OUT", "--checkpoint", "OUT"], "where the model goes: choose another folder"),
+        (["train", "DATA", "--model", "OUT", "--scratch", "OUT/room"], "where the model goes: choose another folder"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path: Path, folder: Path, arguments: list[str], said: str) -> None:
-    places = {"DATA": str(folder), "OUT": str(tmp_path / "out")}
-    result = ended(*(places.get(argument, argument) for argument in arguments))
+    out = str(tmp_path / "out")
+    result = ended(*(argument.replace("DATA", str(folder)).replace("OUT", out) for argument in arguments))
     assert result.returncode == 1
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Let Ctrl-C come twice, the second time at once, in the training's n-th batch."""
+    batches: list[int] = []
+    usual: Any = classifier.train_batch
+
+    def stop(*arguments: Any) -> Any:
+        batches.append(1)
+        # The toy that compiles the kernels has one batch.
+        if len(batches) == at + 1:
+            raise KeyboardInterrupt
+        return usual(*arguments)
+
+    monkeypatch.setattr(classifier, "train_batch", stop)
+
+
+@pytest.mark.parametrize(
+    ("at", "kept", "said"),
+    [
+        (5, True, "stopped; go on with: lightdxml train somewhere --resume"),
+        (1, True, "stopped before the first checkpoint"),
+        (5, False, "stopped: nothing was written; with --checkpoint DIR"),
+    ],
+)
+def test_a_second_ctrl_c_says_how_to_go_on_if_that_is_possible(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
+    at: int, kept: bool, said: str,
+) -> None:  # fmt: skip
+    """It said that nothing was written, with checkpoints on the disk."""
+    interrupted(monkeypatch, at)
+    monkeypatch.setattr(sys, "argv", ["lightdxml", "train", "somewhere"])
+    options = ["--checkpoint", tmp_path / "kept", "--every", "0s" if at > 1 else "1h"] if kept else []
+    result = CliRunner().invoke(app, ["train", *map(str, (folder, "--model", tmp_path / "model", *FAST, *options))])
+    assert result.exit_code == 130
+    assert said in result.output + capfd.readouterr().err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_model_that_cannot_be_saved_costs_no_training(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments: list[Any] = ["train", folder, "--model", tmp_path / "model", *FAST, "--checkpoint", tmp_path / "kept"]
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(storage, "save", full)
+        with pytest.raises(ValueError, match=r"No space left on device; the training is safe in .*kept, go on with:"):
+            run(*arguments)
+
+    def trained(*_: Any) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("lightdxml.training.fit._compile", lambda *_: 0.0)
+    monkeypatch.setattr(classifier, "train_batch", trained)
+    run(*arguments, "--resume")
+    assert load_model(tmp_path / "model").model_.metrics["P@1"] > 0
+    assert not (tmp_path / "kept").exists()

@@ -24,6 +24,9 @@ def main() -> None:
             trials.truncations,
             trials.all_damaged,
             trials.full_disk,
+            trials.full_scratch,
+            trials.killed_scratch,
+            trials.replaced,
             trials.second_training,
             trials.read_only,
         ):

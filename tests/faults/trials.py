@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lightdxml import load
 from lightdxml.data import save
 from lightdxml.data import see_also as builder
 
@@ -82,20 +83,23 @@ def kills(place: Place, times: int, seed: int = 0) -> Outcome:
     checkpoint, model = place.folder / "killed", place.folder / "killed-model"
     within_a_write = killed = 0
     while killed < times:
+        before = max(checkpoint.glob("0*"), default=None)
         with subprocess.Popen(
             place.command(model, checkpoint, threads=rng.choice([1, 2, 4])),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         ) as child:
-            _wait_for(lambda child=child: child.poll() is not None or any(checkpoint.glob("0*")))  # type: ignore[misc]
-            time.sleep(rng.uniform(0, 2.5))
+            # Not while it is still being imported.
+            _wait_for(lambda child=child, before=before: child.poll() is not None  # type: ignore[misc]
+                      or max(checkpoint.glob("0*"), default=None) != before)  # fmt: skip
+            time.sleep(rng.uniform(0, 0.5))
             if child.poll() is None:
                 child.send_signal(signal.SIGKILL)
                 killed += 1
         within_a_write += any(checkpoint.glob(".*.part"))
         if model.exists():  # it was faster: once more from the start
             shutil.rmtree(model)
-    done = place.train(model, checkpoint)
+    done = place.train(model, checkpoint, "1h")
     held = done.returncode == 0 and place.is_expected(model)
     return Outcome("SIGKILL at random moments, resumed: the same model, byte for byte", killed, killed * held,
                    f"{within_a_write} within the write of a checkpoint")  # fmt: skip
@@ -112,7 +116,7 @@ def signals(place: Place) -> Outcome:
             child.send_signal(number)
             _, said = child.communicate(timeout=TIMEOUT)
         stopped = child.returncode == 128 + number and "go on with: lightdxml train" in said and "--resume" in said
-        held += stopped and place.train(model, checkpoint).returncode == 0 and place.is_expected(model)
+        held += stopped and place.train(model, checkpoint, "1h").returncode == 0 and place.is_expected(model)
     return Outcome("SIGTERM and Ctrl-C: saved, told how to go on, the same model", 2, held)
 
 
@@ -146,7 +150,7 @@ def truncations(place: Place, cuts: tuple[float, ...] = (0.0, 0.5, 0.999)) -> Ou
             content = (newest / name).read_bytes()
             (newest / name).write_bytes(content[: int(cut * len(content))])
             tried += 1
-            held += place.train(model, checkpoint).returncode == 0 and place.is_expected(model)
+            held += place.train(model, checkpoint, "1h").returncode == 0 and place.is_expected(model)
             shutil.rmtree(checkpoint, ignore_errors=True)
             shutil.rmtree(model, ignore_errors=True)
     shutil.rmtree(origin)
@@ -178,9 +182,61 @@ def full_disk(place: Place) -> Outcome:
     done = place.train(model, checkpoint, before=limit)
     said = done.returncode == 1 and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
     survived = all(path.read_bytes() == content for path, content in kept.items())
-    went_on = place.train(model, checkpoint).returncode == 0 and place.is_expected(model)
+    went_on = place.train(model, checkpoint, "1h").returncode == 0 and place.is_expected(model)
     return Outcome("a disk that fills: one sentence, the last checkpoint survives, the same model later", 1,
                    int(said and survived and went_on))  # fmt: skip
+
+
+def full_scratch(place: Place) -> Outcome:
+    """Let the disk fill under the scratch folder: one sentence, no SIGBUS, and nothing left there."""
+    room = place.folder / "full-room"
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+    command = [*place.command(place.folder / "full-room-model"), "--scratch", str(room)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False, preexec_fn=limit)
+    said = done.returncode == 1 and done.stderr.count("\n") == 1 and "there is no room for" in done.stderr
+    return Outcome("a scratch folder that fills: one sentence, nothing left", 1, int(said and not any(room.iterdir())))
+
+
+def killed_scratch(place: Place) -> Outcome:
+    """Kill a training that has files in a scratch folder: the next one removes them, and comes to the same model."""
+    room, model = place.folder / "left-room", place.folder / "left-room-model"
+    command = [*place.command(model), "--scratch", str(room)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as child:
+        _wait_for(lambda: any(room.glob("lightdxml-*/shortlists")))
+        child.send_signal(signal.SIGKILL)
+    left = any(room.iterdir())
+    done = subprocess.run(command, capture_output=True, timeout=TIMEOUT, check=False)
+    held = left and done.returncode == 0 and not any(room.iterdir()) and place.is_expected(model)
+    return Outcome("SIGKILL with a scratch folder: the next training removes what was left", 1, int(held))
+
+
+SAVING = """
+import sys
+from lightdxml import load
+model = load(sys.argv[1])
+print("ready", flush=True)
+while True:
+    model.save(sys.argv[2])
+"""
+
+
+def replaced(place: Place, times: int = 5, seed: int = 0) -> Outcome:
+    """Kill a process that replaces a model again and again: there is a whole one at its place at any moment."""
+    rng, model, held = random.Random(seed), place.folder / "replaced" / "model", 0
+    shutil.copytree(place.expected, model)
+    for _ in range(times):
+        command = [sys.executable, "-c", SAVING, str(place.expected), str(model)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            time.sleep(rng.uniform(0.05, 0.3))
+            child.send_signal(signal.SIGKILL)
+        load(model)
+        held += place.is_expected(model)
+    return Outcome("SIGKILL while a model replaces another: a whole model at its place", times, held)
 
 
 def second_training(place: Place) -> Outcome:

@@ -7,15 +7,31 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lightdxml.cli.matching import features_of, reading_options
-from lightdxml.cli.output import Encoding, Json, OldSplit, Separator, Source, Threads, console, errors, print_json
+from lightdxml.cli.output import (
+    Encoding,
+    Json,
+    OldSplit,
+    Separator,
+    Source,
+    Threads,
+    console,
+    errors,
+    print_json,
+    seconds_of,
+)
+
+if TYPE_CHECKING:
+    from lightdxml.estimator import LightDXML
 
 NewModel = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", help="A setting, as in `--set k=500`; may be repeated.")]
@@ -58,41 +74,34 @@ def run(
     from lightdxml import storage
     from lightdxml.data import load
     from lightdxml.estimator import LightDXML
-    from lightdxml.training.checkpoint import Interrupted, remove
+    from lightdxml.training.checkpoint import remove
     from lightdxml.training.cycle import DivergedError
 
-    seconds_between = _seconds(every)
+    seconds_between = seconds_of(every, "--every")
     if resume and checkpoint is None:
         raise ValueError("--resume needs the folder to go on from: give --checkpoint DIR")
     settings = _settings(set or [])
     estimator = LightDXML(preset, threads=threads, vectors=vectors, **{"seed": seed, **settings})
     estimator.config()
     _check_vectors(vectors)
-    storage.check_target(model)
+    storage.check_target(model, checkpoint, scratch)
     loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
     start = time.perf_counter()
     dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
-    try:
-        estimator.fit(
-            features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,
-            checkpoint=checkpoint, checkpoint_every=seconds_between, resume=resume,
-            memory_limit=memory_limit, scratch=scratch,
-        )  # fmt: skip
-    except Interrupted as stopped:
-        arguments = [word for word in sys.argv[1:] if word != "--resume"]
-        command = shlex.join(["lightdxml", *arguments, "--resume"])
-        errors.print(f"stopped; go on with: {command}", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(128 + stopped.signal) from stopped
-    except KeyboardInterrupt as stopped:
-        errors.print("stopped: nothing was written; with --checkpoint DIR a training can go on later", soft_wrap=True)
-        raise typer.Exit(128 + signal.SIGINT) from stopped
-    except DivergedError as error:
-        if error.kept is None:
-            raise
-        estimator.save(model)
-        raise ValueError(f"{error} (it is in {model})") from error
-    seconds = time.perf_counter() - start
-    estimator.save(model)
+    with _telling_how_to_go_on(checkpoint):
+        try:
+            estimator.fit(
+                features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,
+                checkpoint=checkpoint, checkpoint_every=seconds_between, resume=resume,
+                memory_limit=memory_limit, scratch=scratch,
+            )  # fmt: skip
+        except DivergedError as error:
+            if error.kept is None:
+                raise
+            estimator.save(model)
+            raise ValueError(f"{error} (it is in {model})") from error
+        seconds = time.perf_counter() - start
+        _save(estimator, model, checkpoint)
     if checkpoint is not None:
         remove(checkpoint)
     trained = estimator.model_
@@ -109,28 +118,45 @@ def run(
     console.print(f"The model is in {model}. Next: {following}", markup=False, soft_wrap=True)
 
 
+@contextmanager
+def _telling_how_to_go_on(checkpoint: Path | None) -> Iterator[None]:
+    """Say how a training that is stopped can go on, if it can."""
+    from lightdxml.training.checkpoint import Interrupted, is_in
+
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        told = "stopped: nothing was written; with --checkpoint DIR a training can go on later"
+        if checkpoint is not None:
+            told = f"stopped; go on with: {_resuming()}" if is_in(checkpoint) else "stopped before the first checkpoint"
+        errors.print(told, markup=False, highlight=False, soft_wrap=True)
+        number = stopped.signal if isinstance(stopped, Interrupted) else signal.SIGINT
+        raise typer.Exit(128 + number) from stopped
+
+
+def _resuming() -> str:
+    """Return the command that goes on with this training."""
+    return shlex.join(["lightdxml", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"])
+
+
+def _save(estimator: LightDXML, model: Path, checkpoint: Path | None) -> None:
+    """Save a model; where that fails, say that the training is safe, if it is."""
+    from lightdxml.training.checkpoint import is_in
+
+    try:
+        estimator.save(model)
+    except (OSError, ValueError) as error:
+        if checkpoint is None or not is_in(checkpoint):
+            raise
+        raise ValueError(f"{error}; the training is safe in {checkpoint}, go on with: {_resuming()}") from error
+
+
 def _check_vectors(vectors: str | None) -> None:
     """Raise, before any work is done, where there are no such word vectors."""
     if vectors == "train" and find_spec("gensim") is None:
         raise ValueError('training word vectors needs gensim: pip install "lightdxml[vectors]", or gensim itself')
     if vectors is not None and vectors != "train" and not Path(vectors).exists():
         raise ValueError(f"there are no word vectors at {vectors}: give a file, or train to make them from the texts")
-
-
-def _seconds(text: str) -> float:
-    """Return how long a time such as 30s, 5m or 1h is.
-
-    >>> _seconds("5m"), _seconds("90")
-    (300.0, 90.0)
-    """
-    number, unit = (text[:-1], text[-1]) if text[-1:] in ("s", "m", "h") else (text, "s")
-    try:
-        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit]
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise ValueError(f"--every {text} is no time: write 30s, 5m or 1h")
-    return seconds
 
 
 def _settings(given: list[str]) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -25,16 +26,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import arrays as stored
-from lightdxml import shortlist as shortlists
 from lightdxml import storage
 from lightdxml.config import Config
-from lightdxml.encoder import Encoder, Residual
-from lightdxml.model import Model
+from lightdxml.training import lock, snapshot
+from lightdxml.training.snapshot import Frame
 from lightdxml.training.state import State
 
+# What a snapshot holds, and how; another number, and earlier checkpoints are refused.
+_FORMAT = 2
 _ARRAYS, _FACTS, _LOCK = "arrays.safetensors", "state.json", "lock"
 _KEPT = 2
-_BEST = "best."
+_MOST_FACTS = 1 << 28
 
 
 class Interrupted(KeyboardInterrupt):
@@ -49,7 +51,7 @@ class Interrupted(KeyboardInterrupt):
 class Keeper:
     """What looks after a training that keeps nothing: nothing is restored, kept or stopped."""
 
-    def restore(self, state: State, config: Config, frequency: NDArray[np.int32], n_documents: int) -> None:
+    def restore(self, state: State, frame: Frame) -> None:
         """Put a state to where the last checkpoint was."""
 
     def keep(self, state: State) -> None:
@@ -60,6 +62,9 @@ class Keeper:
 
     def stop(self, state: State) -> None:
         """Write a checkpoint on the way out."""
+
+    def done(self, state: State) -> None:
+        """Write a checkpoint of a training whose plan is done: what comes after, its model's save, may fail."""
 
 
 class FolderKeeper(Keeper):
@@ -81,20 +86,39 @@ class FolderKeeper(Keeper):
         self.folder, self.every, self.fingerprint, self.resume = folder, every, fingerprint, resume
         self.wanted: int | None = None
         self.number = 0
+        self.good: list[int] = []
         self.last = time.monotonic()
 
-    def restore(self, state: State, config: Config, frequency: NDArray[np.int32], n_documents: int) -> None:
-        """Put a state to where the last checkpoint was."""
+    def restore(self, state: State, frame: Frame) -> None:
+        """Put a state to where the last checkpoint was that is whole; later ones are damaged, and removed."""
         numbers = _numbers(self.folder)
         if not numbers:
             return
         if not self.resume:
             raise ValueError(f"{self.folder} holds the checkpoint of a training: go on with it (resume), or remove it")
         self.number = numbers[-1]
-        facts, arrays = _newest(self.folder, numbers)
-        if facts["fingerprint"] != self.fingerprint:
-            raise ValueError(f"the checkpoint in {self.folder} is of other data or settings: give those, or remove it")
-        _unpack(state, facts, arrays, config, frequency, n_documents)
+        self.good = [self._restore_newest(numbers, state, frame)]
+        self._tidy(number for number in numbers if number > self.good[0])
+
+    def _restore_newest(self, numbers: list[int], state: State, frame: Frame) -> int:
+        reasons = []
+        for number in reversed(numbers):
+            try:
+                facts, arrays = _read(self.folder / f"{number:08}")
+            except (OSError, ValueError, RecursionError, MemoryError) as error:
+                reasons.append(str(error))
+                continue
+            if facts["fingerprint"] != self.fingerprint:
+                raise ValueError(
+                    f"the checkpoint in {self.folder} is of other data or settings, or of another version of lightdxml:"
+                    " give those, or remove it"
+                )
+            try:
+                snapshot.unpack(state, facts, arrays, frame)
+                return number
+            except ValueError as error:
+                reasons.append(str(error))
+        raise ValueError(f"the checkpoints in {self.folder} are damaged ({reasons[0]}): remove it and begin again")
 
     def keep(self, state: State) -> None:
         """Write a checkpoint if it is time for one, and stop if that was asked for."""
@@ -113,11 +137,26 @@ class FolderKeeper(Keeper):
         """Write a checkpoint on the way out."""
         self._write(state)
 
+    def done(self, state: State) -> None:
+        """Write a checkpoint of a training whose plan is done: what comes after, its model's save, may fail."""
+        if self.wanted is not None:
+            self.keep(state)
+        # On a full disk the model itself, which may lie on another one, is worth more than this.
+        with suppress(OSError):
+            self._write(state)
+
     def _write(self, state: State) -> None:
         self.number += 1
-        facts, arrays = _pack(state)
+        facts, arrays = snapshot.pack(state)
         write(self.folder, self.number, facts | {"fingerprint": self.fingerprint}, arrays)
+        self.good = [*self.good, self.number][-_KEPT:]
+        self._tidy(number for number in _numbers(self.folder) if number not in self.good)
         self.last = time.monotonic()
+
+    def _tidy(self, numbers: Iterable[int]) -> None:
+        """Remove checkpoints; one that cannot be removed does no harm."""
+        for number in numbers:
+            shutil.rmtree(self.folder / f"{number:08}", ignore_errors=True)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -134,6 +173,8 @@ class FolderKeeper(Keeper):
             yield  # signals are the main thread's business
             return
         before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        # What is ignored stays so, as after nohup; what C code handles cannot be put back.
+        before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
 
         def note(number: int, frame: FrameType | None) -> None:
             self.wanted = number
@@ -150,194 +191,97 @@ class FolderKeeper(Keeper):
 
 
 def fingerprint(config: Config, *parts: csr_matrix | NDArray[Any] | None) -> str:
-    """Return what tells data and settings apart."""
-    digest = hashlib.sha256(json.dumps(asdict(config), sort_keys=True).encode())
+    """Return what tells data and settings apart, and the versions that made something of them."""
+    from lightdxml import __version__
+
+    digest = hashlib.sha256(json.dumps([_FORMAT, __version__, asdict(config)], sort_keys=True).encode())
     for part in parts:
-        arrays = (part.indptr, part.indices, part.data) if isinstance(part, csr_matrix) else (part,)
-        for array in arrays:
-            digest.update(b"nothing" if array is None else np.ascontiguousarray(array).data)
+        for array in _arrays_of(part):
+            digest.update(repr((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def _arrays_of(part: csr_matrix | NDArray[Any] | None) -> list[NDArray[Any]]:
+    if part is None:
+        return [np.array("nothing")]
+    return [np.array(part.shape), part.indptr, part.indices, part.data] if isinstance(part, csr_matrix) else [part]
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for this process alone; a process that dies lets go of it."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / _LOCK).open("a") as stream:
-        if not _lock(stream.fileno()):
+    with lock.held(folder / _LOCK) as mine:
+        if not mine:
             raise ValueError(f"another training is at work in {folder}: wait for it, or choose another folder")
-        for leftover in folder.glob(".*.part"):
-            shutil.rmtree(leftover, ignore_errors=True)
+        for path in folder.iterdir():
+            if re.fullmatch(r"\.[0-9]{8,}\.part", path.name):
+                shutil.rmtree(path, ignore_errors=True)
         yield
 
 
-def _lock(descriptor: int) -> bool:
-    try:
-        import fcntl
-    except ImportError:
-        import msvcrt
-
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-        except OSError:
-            return False
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def write(folder: Path, number: int, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write a checkpoint, whole or not at all, and remove the ones before the last two."""
+    """Write a checkpoint, whole or not at all."""
     fresh = folder / f".{number:08}.part"
     fresh.mkdir()
     try:
         stored.write(fresh / _ARRAYS, arrays)
-        _sync(fresh / _ARRAYS)
         content = json.dumps(facts | {"sha256": storage.sha256(fresh / _ARRAYS)})
         (fresh / _FACTS).write_text(content, encoding="utf-8")
-        _sync(fresh / _FACTS)
-        _sync(fresh)
+        for path in (fresh / _ARRAYS, fresh / _FACTS, fresh):
+            storage.sync(path)
         fresh.rename(folder / f"{number:08}")
-        _sync(folder)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
-    for old in _numbers(folder)[:-_KEPT]:
-        shutil.rmtree(folder / f"{old:08}")
-
-
-def _sync(path: Path) -> None:
-    if path.is_dir() and os.name == "nt":
-        return  # Windows has no such thing for folders
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    storage.sync(folder)
 
 
 def remove(folder: Path) -> None:
-    """Remove the checkpoints of a training whose model is safe, and the folder if nothing else is in it."""
-    for number in _numbers(folder):
-        shutil.rmtree(folder / f"{number:08}")
-    (folder / _LOCK).unlink(missing_ok=True)
-    if not any(folder.iterdir()):
+    """Remove the checkpoints of a training whose model is safe, and the folder if nothing else is in it.
+
+    Nothing is removed while another training is at work there.
+    """
+    if not folder.is_dir():
+        return
+    with lock.held(folder / _LOCK) as mine:
+        if not mine:
+            return
+        for number in _numbers(folder):
+            shutil.rmtree(folder / f"{number:08}")
+        if os.name != "nt":
+            (folder / _LOCK).unlink(missing_ok=True)
+    if os.name == "nt":  # it removes no file that is open
+        (folder / _LOCK).unlink(missing_ok=True)
+    # Something else may be in it.
+    with suppress(OSError):
         folder.rmdir()
 
 
+def is_in(folder: Path) -> bool:
+    """Return whether there is a checkpoint in a folder."""
+    return bool(_numbers(folder))
+
+
 def _numbers(folder: Path) -> list[int]:
-    names = [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-    return sorted(int(name) for name in names if len(name) == 8 and name.isdecimal())
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted(int(path.name) for path in paths if _is_checkpoint(path))
 
 
-def _newest(folder: Path, numbers: list[int]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return the newest checkpoint that is whole."""
-    for number in reversed(numbers):
-        place = folder / f"{number:08}"
-        try:
-            facts = json.loads((place / _FACTS).read_text(encoding="utf-8"))
-            if facts["sha256"] == storage.sha256(place / _ARRAYS):
-                return facts, stored.read(place / _ARRAYS)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue
-    raise ValueError(f"the checkpoints in {folder} are damaged: remove it and begin again")
+def _is_checkpoint(path: Path) -> bool:
+    """Return whether this may be a checkpoint, whole or not: nothing of anyone else's is ever removed."""
+    if re.fullmatch("[0-9]{8,}", path.name) is None or path.name != f"{int(path.name):08}":
+        return False
+    return path.is_dir() and not path.is_symlink() and {inner.name for inner in path.iterdir()} <= {_ARRAYS, _FACTS}
 
 
-def _pack(state: State) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return a state as facts for JSON, and arrays."""
-    arrays = {**_trained(state), "shortlists": state.shortlists, "order": state.order}
-    facts = {
-        "rng": state.rng.bit_generator.state,
-        "classifier_steps": state.classifier.steps,
-        "label_encoder_steps": state.label_encoder.steps,
-        **{name: getattr(state, name) for name in ("batch", "loss", "step", "cycle", "history", "best_accuracy")},
-    }
-    if state.best is not None:
-        arrays |= {_BEST + name: array for name, array in storage.arrays_of(state.best).items()}
-        facts["best"] = {
-            "beta": state.best.beta,
-            "metrics": state.best.metrics,
-            "kind": state.best.shortlist.kind,
-        }
+def _read(place: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what is in a checkpoint, or raise where it is not whole."""
+    facts = storage.read_json(place / _FACTS, _MOST_FACTS)
+    if not isinstance(facts, dict) or not {"sha256", "fingerprint"} <= set(facts):
+        raise ValueError(f"{place / _FACTS} is of another form")
+    arrays = stored.read(place / _ARRAYS)
+    if facts["sha256"] != storage.sha256(place / _ARRAYS):
+        raise ValueError(f"{place / _ARRAYS} was altered after it was written")
     return facts, arrays
-
-
-def _trained(state: State) -> dict[str, NDArray[Any]]:
-    """Return the arrays that training changes in place, by name."""
-    features, classifier, label_encoder = state.features, state.classifier, state.label_encoder
-    arrays = {
-        "vectors": features.encoder.vectors,
-        "vectors_mean": features.mean,
-        "vectors_square": features.square,
-        "W": classifier.W,
-        "W_mean": classifier.mean,
-        "W_square": classifier.square,
-    }
-    for i in range(len(label_encoder.layers)):
-        arrays[f"layer{i}"] = label_encoder.layers[i]
-        arrays[f"layer{i}_mean"] = label_encoder.means[i]
-        arrays[f"layer{i}_square"] = label_encoder.squares[i]
-    if features.encoder.residual is not None:
-        arrays["residual"], arrays["residual_bias"] = features.encoder.residual.R, features.encoder.residual.bias
-        arrays["residual_mean"], arrays["residual_square"] = features.residual_mean, features.residual_square
-        arrays["singular"] = features.singular
-    return arrays
-
-
-def _unpack(
-    state: State,
-    facts: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    config: Config,
-    frequency: NDArray[np.int32],
-    n_documents: int,
-) -> None:
-    """Put a fresh state to what a checkpoint says."""
-    for name, array in _trained(state).items():
-        array[...] = arrays[name]
-    _check(arrays, len(frequency), n_documents)
-    state.shortlists, state.order = np.array(arrays["shortlists"]), np.array(arrays["order"])
-    state.rng.bit_generator.state = facts["rng"]
-    state.classifier.steps = facts["classifier_steps"]
-    state.label_encoder.steps = facts["label_encoder_steps"]
-    state.batch, state.loss, state.step, state.cycle = (facts[name] for name in ("batch", "loss", "step", "cycle"))
-    state.history, state.best_accuracy = facts["history"], facts["best_accuracy"]
-    if "best" in facts:
-        best = {name.removeprefix(_BEST): np.array(array) for name, array in arrays.items() if name.startswith(_BEST)}
-        state.best = _best(facts["best"], best, config, frequency, n_documents)
-
-
-def _check(arrays: dict[str, NDArray[Any]], n_labels: int, n_documents: int) -> None:
-    """Raise where numbers of documents and labels are out of range: compiled code trusts them."""
-    found, order = arrays["shortlists"], arrays["order"]
-    wrong = found.ndim != 2 or found.min(initial=-1) < -1 or found.max(initial=-1) >= n_labels
-    wrong |= found.dtype != np.int32 or len(found) not in (0, n_documents)
-    wrong |= len(order) > 0 and not np.array_equal(np.sort(order), np.arange(n_documents))
-    if wrong:
-        raise ValueError("the checkpoint names documents or labels that are not there: remove it and begin again")
-
-
-def _best(
-    facts: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    config: Config,
-    frequency: NDArray[np.int32],
-    n_documents: int,
-) -> Model:
-    storage.check_arrays(arrays, config)
-    residual = Residual(arrays["residual"], arrays["residual_bias"]) if "residual" in arrays else None
-    graph = storage.graph_in(arrays, facts["kind"])
-    return Model(
-        encoder=Encoder(arrays["word_vectors"], config.relu, residual),
-        classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], facts["kind"], graph),
-        everywhere=arrays["everywhere"],
-        beta=facts["beta"],
-        config=config,
-        label_frequency=frequency,
-        n_documents=n_documents,
-        metrics=facts["metrics"],
-    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,25 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
-from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
+from lightdxml.encoder import encode, rounded, to_unit_rows
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Model, find_candidates
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder
 from lightdxml.training.checkpoint import Interrupted, Keeper
-from lightdxml.training.scratch import Scratch
+from lightdxml.training.plan import plan
+from lightdxml.training.scratch import SHORTLISTS, Scratch
+from lightdxml.training.snapshot import Frame
 from lightdxml.training.state import State
 
 _HALVED_AT = (14, 21, 25)
 _SEARCHED = 8192
-# No weight of a sound model comes near it.
-_LARGEST_WEIGHT = 1e3
+# No weight of a sound model comes near it; looked at every so many batches, as that takes as long as a small one.
+_LARGEST_WEIGHT, _BATCHES_BETWEEN_LOOKS = 1e3, 100
+# Numbers of word vectors above it are a cause of their own.
+_LARGE_START = 100.0
+_LABEL_ENCODER = "the label encoder"
 
 
 @dataclass
@@ -49,31 +54,6 @@ class DivergedError(ValueError):
     def __init__(self, message: str, kept: Result | None) -> None:
         super().__init__(message)
         self.kept = kept
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of the cycle: a refresh, with or without training the label encoder, or an epoch of the classifier."""
-
-    what: Literal["refresh", "refresh without training", "classifier"]
-    epoch: int = 0
-
-
-def plan(config: Config) -> list[Step]:
-    """Return the steps of the paper's step 5 in their order.
-
-    >>> [step.what for step in plan(Config(e_model=3, e_hat_label=2))]
-    ['refresh', 'classifier', 'classifier', 'refresh', 'classifier', 'refresh without training']
-    """
-    steps = [Step("refresh")]
-    for epoch in range(config.e_model):
-        steps.append(Step("classifier", epoch))
-        if (epoch + 1) % config.e_hat_label == 0:
-            steps.append(Step("refresh"))
-    if config.e_model % config.e_hat_label:
-        # A last refresh, so that the index is as new as the features; the paper counts no epochs for it.
-        steps.append(Step("refresh without training"))
-    return steps
 
 
 def train(
@@ -102,7 +82,10 @@ def train(
                 run.train_classifier(step.epoch)
             else:
                 run.refresh(train_labels=step.what == "refresh")
-            run.keep()
+            if run.state.step < len(steps):
+                run.keep()
+            else:
+                run.keeper.done(run.state)
         run.finish()
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
@@ -142,8 +125,11 @@ class _Run:
             rng=rng,
         )
         # Word vectors that were given may be large from the start.
-        self.bound = _LARGEST_WEIGHT * max(1.0, _largest(self.state.features.encoder.vectors))
-        keeper.restore(self.state, config, self.frequency, X.shape[0])
+        self.start = _largest(self.state.features.encoder.vectors)
+        self.given_vectors = vectors is not None
+        keeper.restore(self.state, Frame(config, self.frequency, self.everywhere, X.shape[0]))
+        found = self.state.shortlists
+        self.state.shortlists = np.array(found) if scratch is None else scratch.copy(SHORTLISTS, found)
 
     def keep(self) -> None:
         """Keep a checkpoint if it is time for one; stop here if that was asked for."""
@@ -157,6 +143,7 @@ class _Run:
         self.state.cycle += 1
         try:
             embeddings = encode(self.state.features.encoder, self.X)
+            self._check_lengths("the embeddings", embeddings)
             mu = label_encoder.centroids(self.documents_of, embeddings)
             if train_labels:
                 self._train_label_encoder(mu, embeddings)
@@ -189,13 +176,16 @@ class _Run:
                     config.label_learning_rate,
                     state.rng,
                 )
+                self._check_bounds(_LABEL_ENCODER, loss)
                 bar.advance(1, loss=loss)
                 self._note("label encoder", start, epoch=epoch, loss=loss)
 
     def _build_index(self, mu: NDArray[np.float32]) -> Shortlist:
         self.keeper.check()
         start = time.perf_counter()
-        embedded = unit_rows(label_encoder.embed(self.state.label_encoder, mu[self.labels]))
+        embedded = label_encoder.embed(self.state.label_encoder, mu[self.labels])
+        self._check_lengths(_LABEL_ENCODER, embedded)
+        to_unit_rows(embedded)
         index = shortlists.build(
             self.labels.astype(np.int32), rounded(embedded, self.config.precision), self.config.index
         )
@@ -206,7 +196,7 @@ class _Run:
         start = time.perf_counter()
         to_unit_rows(embeddings)
         n, k = len(embeddings), min(self.config.k, len(self.labels))
-        found = self.scratch.array("shortlists", (n, k), np.int32) if self.scratch else np.empty((n, k), dtype=np.int32)
+        found = self.scratch.array(SHORTLISTS, (n, k), np.int32) if self.scratch else np.empty((n, k), dtype=np.int32)
         with self.progress.phase(f"cycle {self.state.cycle}: shortlists ({index.kind})", n) as bar:
             for first in range(0, n, _SEARCHED):
                 self.keeper.check()
@@ -234,28 +224,49 @@ class _Run:
                     state.classifier, state.features, self.room, self.X, self.Y, rows,
                     state.shortlists, self.everywhere, config, rate, state.rng,
                 )  # fmt: skip
-                self._check_bounds(epoch, state.loss)
                 state.batch = i + 1
+                self._check_epoch(epoch)
                 bar.advance(len(rows), loss=state.loss / (batches[i] + len(rows)))
                 if state.batch < len(batches):
                     self.keep()
-        for weights in (state.classifier.W, state.features.encoder.vectors):
-            self._check_bounds(epoch, _largest(weights), self.bound)
         self._note("classifier", start, epoch=epoch, loss=state.loss / n)
         state.order, state.batch, state.loss = state.order[:0], 0, 0.0
         state.step += 1
 
-    def _check_bounds(self, epoch: int, value: float, bound: float = np.inf) -> None:
+    def _check_epoch(self, epoch: int) -> None:
+        """Stop where the loss, or at times and at the end a weight, has gone out of bounds."""
+        state, where = self.state, f"epoch {epoch + 1}"
+        self._check_bounds(where, state.loss)
+        at_end = state.batch * self.config.batch_size >= self.X.shape[0]
+        if not at_end and state.batch % _BATCHES_BETWEEN_LOOKS:
+            return
+        residual = state.features.encoder.residual
+        layer = () if residual is None else (residual.R, residual.bias)
+        for weights in (state.classifier.W, state.features.encoder.vectors, *layer):
+            self._check_bounds(where, _largest(weights), _LARGEST_WEIGHT * max(1.0, self.start))
+
+    def _check_lengths(self, where: str, vectors: NDArray[np.float32]) -> None:
+        """Stop where float32 cannot hold the squares of distances."""
+        self._check_bounds(where, _largest(vectors), 0.1 * float(np.sqrt(np.finfo(np.float32).max / self.config.D)))
+
+    def _check_bounds(self, where: str, value: float, bound: float = np.inf) -> None:
         """Stop a training whose numbers grow without end; nothing of it is kept but the best model before."""
         if value < bound:
             return
-        best = self.state.best
-        kept = "" if best is None else f"; the model of validation P@1 {best.metrics['P@1']:.2f} is kept"
-        message = (
-            f"training diverged in epoch {epoch + 1}{kept}: lower learning_rate (it is {self.config.learning_rate:g})"
-            f" or random_weight ({self.config.random_weight:g})"
-        )
+        best, kept = self.state.best, ""
+        if best is not None:
+            self.finish()
+            kept = f"; the model of validation P@1 {best.metrics['P@1']:.2f} is kept"
+        message = f"training diverged in {where}{kept}: {self._advice(where)}"
         raise DivergedError(message, None if best is None else Result(best, self.state.history))
+
+    def _advice(self, where: str) -> str:
+        if self.given_vectors and self.start > _LARGE_START:
+            return f"the word vectors that were given are as large as {self.start:.2g}, so give some of length about 1"
+        config = self.config
+        if where == _LABEL_ENCODER:
+            return f"lower label_learning_rate (it is {config.label_learning_rate:g})"
+        return f"lower learning_rate (it is {config.learning_rate:g}) or random_weight ({config.random_weight:g})"
 
     def _validate(self, index: Shortlist) -> None:
         """Measure the model on the validation documents and keep a copy of the best one."""

@@ -11,15 +11,18 @@ import itertools
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scipy.sparse import csr_matrix
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.shortlist import EXACT_LIMIT
+from lightdxml.training.plan import validation_size
 
 PARTS = (
     "features", "weights", "optimiser", "best model", "shortlists", "index", "embeddings", "validation", "batches",
@@ -29,8 +32,7 @@ PARTS = (
 _IMPORTED, _PROGRAM = 140_000_000, 205_000_000
 _FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
 _ENTRY = _FLOAT + _WHOLE
-# As in `fit`, `classifier`, `cycle` and `shortlist`.
-_MOST_VALIDATION, _FEWEST_TO_SPLIT = 5000, 20
+# As in `classifier`, `cycle` and `shortlist`.
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -69,94 +71,85 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    """The sizes of the data as given, how many documents decide (`validation`), and how many labels have documents."""
+class Sizes:
+    """How large the data of a training is, and what of it stays in memory.
+
+    Attributes
+    ----------
+    documents, features, labels
+        The shape of X and Y as they are given to `fit`.
+    entries, pairs
+        The numbers stored in X and in Y.
+    validation
+        The documents of the dev part; None where there is none and a slice is set aside.
+    known
+        How many labels have documents; None for as many as can.
+    given_stays
+        Whether the matrices as given are in memory all the while.
+    scratch
+        Whether the features that are trained on, and shortlists, live in files.
+
+    Examples
+    --------
+    >>> Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000).n_known
+    4000
+    """
 
     documents: int
     features: int
     labels: int
     entries: int
     pairs: int
-    validation: int
-    given_dev: bool
-    known: int
+    validation: int | None = None
+    known: int | None = None
+    given_stays: bool = True
+    scratch: bool = False
 
     @property
-    def set_aside(self) -> int:
-        """How many of the given documents are not trained on."""
-        return 0 if self.given_dev else self.validation
+    def n_known(self) -> int:
+        """How many labels have documents, at most."""
+        return min(self.labels, self.pairs) if self.known is None else self.known
+
+    def set_aside(self, config: Config) -> int:
+        """Return how many of the given documents are not trained on."""
+        return validation_size(self.documents, config) if self.validation is None else 0
+
+    def deciding(self, config: Config) -> int:
+        """Return how many documents there are to decide; 0 where those do that are trained on."""
+        return self.set_aside(config) if self.validation is None else self.validation
+
+    def features_of(self, documents: int) -> int:
+        """Return the bytes of the columns and values of X of so many documents."""
+        return round(_ENTRY * self.entries * documents / max(1, self.documents))
 
     def matrices(self, documents: int) -> int:
         """Return the bytes of X and Y of so many documents."""
-        share = documents / max(1, self.documents)
-        return round(_ENTRY * (self.entries + self.pairs) * share) + 2 * _WHOLE * (documents + 1)
+        labels = round(_ENTRY * self.pairs * documents / max(1, self.documents))
+        return self.features_of(documents) + labels + 2 * _WHOLE * (documents + 1)
 
 
-def estimate(
-    n_documents: int,
-    n_features: int,
-    n_labels: int,
-    n_entries: int,
-    n_pairs: int,
-    n_validation: int | None,
-    config: Config,
-    *,
-    known_labels: int | None = None,
-) -> Estimate:
+def estimate(sizes: Sizes, config: Config) -> Estimate:
     """Return what training on matrices of these sizes needs, the program and the matrices themselves included.
-
-    Parameters
-    ----------
-    n_documents, n_features, n_labels
-        The shape of X and Y as they are given to `fit`.
-    n_entries, n_pairs
-        The numbers stored in X and in Y.
-    n_validation
-        The documents of the dev part; None where there is none and a slice is set aside.
-    config
-        How to train.
-    known_labels
-        How many labels have documents; None for as many as can.
 
     Examples
     --------
-    >>> need = estimate(50_000, 200_000, 4_000, 10_000_000, 250_000, None, Config())
+    >>> need = estimate(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config())
     >>> table(need)[-1]
-    ('total', '1.3 GB')
+    ('total', '1.2 GB')
     """
-    sizes = _sizes(n_documents, n_features, n_labels, n_entries, n_pairs, n_validation, config, known_labels)
     parts = max(_moments(sizes, config).values(), key=lambda moment: sum(moment.values()))
     return Estimate({name: parts[name] for name in PARTS})
 
 
-def _sizes(
-    documents: int,
-    features: int,
-    labels: int,
-    entries: int,
-    pairs: int,
-    validation: int | None,
-    config: Config,
-    known: int | None = None,
-) -> _Sizes:
-    given_dev = validation is not None
-    if validation is None:
-        validation = min(round(config.validation * documents), _MOST_VALIDATION)
-        if documents < _FEWEST_TO_SPLIT:
-            validation = 0
-    known = min(labels, pairs) if known is None else known
-    return _Sizes(documents, features, labels, entries, pairs, validation, given_dev, known)
-
-
-def _moments(sizes: _Sizes, config: Config) -> dict[str, Counter[str]]:
+def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     """Return what is held at the moments at which most is held, by part."""
-    n, half = sizes.documents - sizes.set_aside, config.precision == "float16"
+    n, half = sizes.documents - sizes.set_aside(config), config.precision == "float16"
     kept = _HALF if half else _FLOAT
     words, classes = sizes.features * config.D, sizes.labels * (config.D + 1)
-    label_vectors = _FLOAT * sizes.known * config.D
+    label_vectors = _FLOAT * sizes.n_known * config.D
     embeddings = Counter({"embeddings": _FLOAT * n * config.D})
     centroids = Counter({"embeddings": _FLOAT * sizes.labels * config.D})
-    shortlists = Counter({"shortlists": _WHOLE * n * min(config.k, sizes.known)})
+    shortlists = Counter({"shortlists": 0 if sizes.scratch else _WHOLE * n * min(config.k, sizes.n_known)})
     index = Counter({"index": _index(sizes, config)})
     start, best = _held_always(sizes, config), Counter({"best model": kept * (words + classes)})
     # Threads keep the room in which they searched.
@@ -170,6 +163,7 @@ def _moments(sizes: _Sizes, config: Config) -> dict[str, Counter[str]]:
     # From the label embeddings on it is the second refresh: by then there is a best model with its index.
     return {
         "checks": _checks(sizes),
+        "moving": _before_moving(sizes, config),
         "start": start + Counter({"weights": max(_FLOAT * words, 2 * _FLOAT * classes)}),
         "label embeddings": refresh + embeddings + centroids + Counter({"index": 3 * label_vectors}),
         "index": refresh + index + embeddings + centroids + Counter({"index": (1 + half) * label_vectors}),
@@ -182,21 +176,28 @@ def _moments(sizes: _Sizes, config: Config) -> dict[str, Counter[str]]:
     }  # fmt: skip
 
 
-def _held_features(sizes: _Sizes) -> int:
-    """Return the bytes of the matrices as given, as checked, parted in two unless there is a dev part, and Yᵀ."""
-    given = sizes.matrices(sizes.documents)
-    more = sizes.matrices(sizes.validation) if sizes.given_dev else 0
-    parted = given if sizes.set_aside else 0
-    return 2 * (given + more) + parted + _ENTRY * sizes.pairs + 3 * _LONG * sizes.labels
+def _held_features(sizes: Sizes, config: Config) -> int:
+    """Return the bytes of the matrices as given, as checked, which may be parted in two, and Yᵀ."""
+    ours = sizes.matrices(sizes.documents)
+    if sizes.validation is not None:
+        ours += sizes.matrices(sizes.validation)
+    small = _ENTRY * sizes.pairs + 3 * _LONG * sizes.labels
+    moved = sizes.features_of(sizes.documents - sizes.set_aside(config)) if sizes.scratch else 0
+    return (1 + sizes.given_stays) * ours + small - moved
 
 
-def _checks(sizes: _Sizes) -> Counter[str]:
+def _before_moving(sizes: Sizes, config: Config) -> Counter[str]:
+    """Return what is held right before features are moved to files, where they are."""
+    return Counter({"features": _held_features(replace(sizes, scratch=False), config), "program": _PROGRAM})
+
+
+def _checks(sizes: Sizes) -> Counter[str]:
     """Return what checking X takes: it, its copy, and three numbers of 64 bits an entry."""
     given = 2 * sizes.matrices(sizes.documents)
     return Counter({"features": given + 3 * _LONG * sizes.entries, "program": _IMPORTED})
 
 
-def _held_always(sizes: _Sizes, config: Config) -> Counter[str]:
+def _held_always(sizes: Sizes, config: Config) -> Counter[str]:
     V, L, D = sizes.features, sizes.labels, config.D
     numbers = V * D + L * (D + 1)
     by_word = V * (2 * _WHOLE + _LONG)
@@ -204,7 +205,7 @@ def _held_always(sizes: _Sizes, config: Config) -> Counter[str]:
     pairs = _pairs(sizes, config) * (3 * _FLOAT + _WHOLE + _LONG)
     gradients = _FLOAT * _GRADIENTS * min(config.batch_size, sizes.documents) * D
     return Counter({
-        "features": _held_features(sizes),
+        "features": _held_features(sizes, config),
         "weights": _FLOAT * numbers,
         "optimiser": _HALF * numbers + _FLOAT * (V + L),
         "batches": by_word + by_label + pairs + gradients,
@@ -212,17 +213,17 @@ def _held_always(sizes: _Sizes, config: Config) -> Counter[str]:
     })  # fmt: skip
 
 
-def _pairs(sizes: _Sizes, config: Config) -> int:
+def _pairs(sizes: Sizes, config: Config) -> int:
     """Return how many pairs of document and label a batch has."""
     each = _n_candidates(sizes, config) + config.random_negatives + sizes.pairs / max(1, sizes.documents)
     return round(min(config.batch_size, sizes.documents) * each)
 
 
-def _n_candidates(sizes: _Sizes, config: Config) -> int:
-    return min(config.k, sizes.known) + min(config.frequent_labels, sizes.known)
+def _n_candidates(sizes: Sizes, config: Config) -> int:
+    return min(config.k, sizes.n_known) + min(config.frequent_labels, sizes.n_known)
 
 
-def _batch(sizes: _Sizes, config: Config) -> int:
+def _batch(sizes: Sizes, config: Config) -> int:
     """Return what a batch takes for itself: embeddings, masks, gradients, its part of X inverted, and the order."""
     size = min(config.batch_size, sizes.documents)
     arrays = 10 if config.residual else 7
@@ -230,137 +231,127 @@ def _batch(sizes: _Sizes, config: Config) -> int:
     return _FLOAT * arrays * size * config.D + (_ENTRY + _WHOLE + _LONG) * words + 2 * _LONG * sizes.documents
 
 
-def _kind(sizes: _Sizes, config: Config) -> str:
+def _kind(sizes: Sizes, config: Config) -> str:
     if config.index == "auto":
-        return "exact" if sizes.known <= EXACT_LIMIT else "hnsw"
+        return "exact" if sizes.n_known <= EXACT_LIMIT else "hnsw"
     return config.index
 
 
-def _index(sizes: _Sizes, config: Config) -> int:
+def _index(sizes: Sizes, config: Config) -> int:
     """Return the bytes of an index: label embeddings as the model keeps them and as they are searched, and links."""
     kept = _HALF if config.precision == "float16" else _FLOAT
-    size = sizes.known * (config.D * (kept + _FLOAT) + _WHOLE)
+    size = sizes.n_known * (config.D * (kept + _FLOAT) + _WHOLE)
     if _kind(sizes, config) == "hnsw":
         # Twice the links on the lowest level, one label in so many on each one above; offsets, levels, locks.
         links = 2 * _LINKS + _LINKS / (_LINKS - 1)
-        size += round(sizes.known * (_WHOLE * links + 2 * _LONG + _WHOLE))
+        size += round(sizes.n_known * (_WHOLE * links + 2 * _LONG + _WHOLE))
     return size
 
 
-def _search(sizes: _Sizes, config: Config) -> int:
+def _search(sizes: Sizes, config: Config) -> int:
     """Return what the threads need to search: found places and distances, twice as many kept in faiss, a block."""
-    k = min(config.k, sizes.known)
+    k = min(config.k, sizes.n_known)
     found = _QUERIES * k * (2 * _LONG + 2 * _WHOLE + 2 * (_FLOAT + _LONG))
     busy = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / _QUERIES))
-    return busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.known))
+    return busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known))
 
 
-def _candidates(sizes: _Sizes, config: Config) -> int:
+def _candidates(sizes: Sizes, config: Config) -> int:
     """Return what measuring takes: scores with the embeddings, or eight numbers a candidate when β is chosen."""
-    documents = sizes.validation or sizes.documents
+    documents = sizes.deciding(config) or sizes.documents
     each = _n_candidates(sizes, config)
     return _FLOAT * documents * max(6 * each + 2 * config.D, 8 * each)
 
 
-def check(
-    n_documents: int,
-    n_features: int,
-    n_labels: int,
-    n_entries: int,
-    n_pairs: int,
-    n_validation: int | None,
-    config: Config,
-    limit: int | None = None,
-    *,
-    known_labels: int | None = None,
-    others: int = 0,
-) -> Estimate:
+def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int = 0) -> Estimate:
     """Return what training needs, or raise where that is more than `limit` bytes or, without it, than there are.
 
-    The parameters are those of `estimate`, and what this process holds besides, which is added. Against the machine's
-    free memory counts only what this process does not hold already.
+    What this process holds besides, `others`, is added. Against the machine's free memory counts only what this process
+    does not hold already.
 
     Examples
     --------
-    >>> check(50_000, 200_000, 4_000, 10_000_000, 250_000, None, Config(), limit=10**9)
+    >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=10**9)
     Traceback (most recent call last):
-    lightdxml.training.memory.MemoryLimitError: training needs 1.3 GB of memory and the limit is 1.0 GB: it would fit \
-with --set D=192
+    lightdxml.training.memory.MemoryLimitError: training needs 1.2 GB of memory and the limit is 1.0 GB: it would fit \
+with --set D=256
     """
-    sizes = n_documents, n_features, n_labels, n_entries, n_pairs, n_validation
-    need = estimate(*sizes, config, known_labels=known_labels)
-    need = Estimate({**need.parts, "texts and others": others})
+    need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
     if allowed is None:
         free = free_memory()
         if free is None:
             return need
-        allowed = free + others + _held_already(_sizes(*sizes, config))
+        allowed = free + (resident_memory() or 0)
     if need.total <= allowed:
         return need
-    fits = settings_that_fit(*sizes, config, allowed - others, known_labels=known_labels)
     there = f"the limit is {size_for_people(allowed)}"
     if limit is None:
         there = f"this machine has {size_for_people(allowed)} for it"
-    changes = " ".join(f"--set {name}={value}" for name, value in (fits or {}).items())
-    advice = (
-        f"it would fit with {changes}"
-        if fits
-        else "no settings make it fit, so use fewer features (--set max_features for texts), fewer labels or documents"
-    )
+    advice = _advice(settings_that_fit(sizes, config, allowed - others))
     raise MemoryLimitError(f"training needs {size_for_people(need.total)} of memory and {there}: {advice}")
 
 
-def held_besides(*matrices: Any) -> int:
-    """Return how much memory this process holds besides the program and these matrices, texts mostly; 0 if unknown."""
-    known = _PROGRAM + sum(_bytes_of(matrix) for matrix in matrices)
-    return max(0, (resident_memory() or 0) - known)
+def _advice(fits: dict[str, Any] | None) -> str:
+    if fits:
+        return f"it would fit with {' '.join(f'--set {name}={value}' for name, value in fits.items())}"
+    return "no settings make it fit, so use fewer features (--set max_features for texts), fewer labels or documents"
+
+
+def held_besides(resident: int, given: int) -> int:
+    """Return how much of what a process holds the estimate does not count: texts mostly.
+
+    Parameters
+    ----------
+    resident
+        What it holds, kernels and all.
+    given
+        How much of that the matrices are that the estimate counts.
+    """
+    return max(0, resident - _PROGRAM - given)
+
+
+def counted_of(given: Sequence[Any], checked: Sequence[csr_matrix]) -> int:
+    """Return how many bytes of matrices as given the estimate counts: as many as they have as checked, and no more.
+
+    One that is larger, as it is dense or of 64 bits, has the rest besides.
+
+    >>> dense = np.eye(1000)
+    >>> counted_of([dense], [csr_matrix(dense, dtype=np.float32)])
+    12004
+    """
+    pairs = [(_bytes_of(one), _bytes_of(other)) for one, other in zip(given, checked, strict=True)]
+    # Where nothing is known, as of lists, it is at least as much.
+    return sum(min(size or counted, counted) for size, counted in pairs)
 
 
 def _bytes_of(matrix: Any) -> int:
-    if isinstance(matrix, csr_matrix):
-        return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+    """Return the bytes of a matrix, dense or sparse; 0 where that is unknown."""
+    if issparse(matrix):
+        arrays = [getattr(matrix, name, None) for name in ("data", "indices", "indptr", "row", "col")]
+        return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
     return int(getattr(matrix, "nbytes", 0))
 
 
-def _held_already(sizes: _Sizes) -> int:
-    """Return how much of what training needs this process holds before: the program and the matrices."""
-    held = _IMPORTED + sizes.matrices(sizes.documents)
-    resident = resident_memory()
-    return held if resident is None else min(held, resident)
-
-
-def settings_that_fit(
-    n_documents: int,
-    n_features: int,
-    n_labels: int,
-    n_entries: int,
-    n_pairs: int,
-    n_validation: int | None,
-    config: Config,
-    limit: int,
-    *,
-    known_labels: int | None = None,
-) -> dict[str, Any] | None:
+def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any] | None:
     """Return the least harmful changes with which training needs at most `limit` bytes; None if there are none.
 
-    Nothing, an empty dict, where it fits as it is. The parameters are those of `estimate`.
+    Nothing, an empty dict, where it fits as it is.
 
     Examples
     --------
-    >>> settings_that_fit(500_000, 10_000, 10_000, 10_000_000, 1_250_000, None, Config(), 1_700_000_000)
+    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_700_000_000)
     {'k': 150}
     """
-    sizes = n_documents, n_features, n_labels, n_entries, n_pairs, n_validation
-    for changes in _changes(_sizes(*sizes, config, known_labels), config):
-        if estimate(*sizes, replace(config, **changes), known_labels=known_labels).total <= limit:
+    for changes in _changes(sizes, config):
+        if estimate(sizes, replace(config, **changes)).total <= limit:
             return changes
     return None
 
 
-def _changes(sizes: _Sizes, config: Config) -> list[dict[str, Any]]:
+def _changes(sizes: Sizes, config: Config) -> list[dict[str, Any]]:
     """Return changes of settings that make training smaller, the least harmful first."""
-    k = min(config.k, sizes.known)
+    k = min(config.k, sizes.n_known)
     ladders: dict[str, list[Any]] = {
         "k": [config.k, *(step for step in _K_LADDER if step < k)],
         "D": [config.D, *(step for step in _D_LADDER if step < config.D)],
