@@ -178,3 +178,14 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("os.access", lambda *arguments, **options: False)
     with pytest.raises(ValueError, match="cannot be written"):
         storage.check_target(tmp_path / "new" / "model")
+
+
+def test_going_on_needs_a_folder_to_go_on_from() -> None:
+    with pytest.raises(ValueError, match="resume needs the folder to go on from: give checkpoint as well"):
+        LightDXML(**SMALL).fit(["a", "b"], [[0], [1]], resume=True)
+
+
+@pytest.mark.parametrize("every", ["5m", None, -1.0, True])
+def test_time_between_checkpoints_is_a_number_of_seconds(tmp_path: Path, every: Any) -> None:
+    with pytest.raises(ValueError, match=r"checkpoint_every is .*: it must be a number of seconds from 0"):
+        LightDXML(**SMALL).fit(["a", "b"], [[0], [1]], checkpoint=tmp_path, checkpoint_every=every)

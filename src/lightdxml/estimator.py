@@ -194,6 +194,9 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
             in memory. What of it a killed process left there is removed the next time.
         """
         self.config()  # bad settings are said before any work is done
+        if resume and checkpoint is None:
+            raise ValueError("resume needs the folder to go on from: give checkpoint as well")
+        keep = None if checkpoint is None else Checkpoint(Path(checkpoint), checkpoint_every, resume)
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
         room = None if scratch is None else Path(scratch)
         text_settings = self.text_settings()
@@ -213,7 +216,6 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
                 dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
                 vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
-            keep = None if checkpoint is None else Checkpoint(Path(checkpoint), checkpoint_every, resume)
             prepared = prepare(X, labels, config, dev, vectors, given_stays=texts is None)
             # Texts stay, but their features are needed once: in the form in which they were prepared.
             del X, labels, dev, vectors

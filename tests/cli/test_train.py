@@ -92,6 +92,10 @@ def test_a_file_in_another_order_of_labels_is_measured_by_name(tmp_path: Path, f
         (["evaluate", "OUT", "DATA"], "is no model"),
         (["train", "DATA", "--model", "OUT", "--checkpoint", "OUT"], "where the model goes: choose another folder"),
         (["train", "DATA", "--model", "OUT", "--scratch", "OUT/room"], "where the model goes: choose another folder"),
+        (["train", "DATA", "--model", "OUT", "--every", "1m"], "--every needs a folder for checkpoints"),
+        (["train", "DATA", "--model", "OUT", "--memory-limit", "4"], "write the unit as well, such as 4GB"),
+        (["train", "DATA", "--model", "OUT", "--checkpoint", "DATA/train.jsonl"], "choose another folder"),
+        (["train", "DATA", "--model", "OUT", "--scratch", "DATA/train.jsonl"], "choose another folder"),
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path: Path, folder: Path, arguments: list[str], said: str) -> None:

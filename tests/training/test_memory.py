@@ -186,13 +186,13 @@ def test_refusal_says_need_limit_and_what_to_change() -> None:
     message = str(refused.value)
     assert f"needs {memory.size_for_people(estimate(LARGE, Config()).total)}" in message
     assert f"the limit is {memory.size_for_people(limit)}" in message
-    given: dict[str, Any] = dict(part.split("=") for part in message.replace(" ", "").split("--set")[1:])
+    given: dict[str, Any] = dict(part.split("=") for part in message.partition("fit with ")[2].split(", "))
     assert check(LARGE, configure(**given), limit).total <= limit
     assert "\n" not in message
 
 
 def test_refusal_without_settings_that_fit_says_what_else_to_do() -> None:
-    with pytest.raises(MemoryLimitError, match="no settings make it fit, so use fewer features"):
+    with pytest.raises(MemoryLimitError, match="no k or D is small enough, so try it with a scratch folder"):
         check(LARGE, Config(), 10**8)
 
 
@@ -279,7 +279,14 @@ def test_damaged_files_of_control_groups_are_passed_over(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("4GB", 4 * 10**9), ("500MB", 5 * 10**8), ("1.5g", 15 * 10**8), (" 2 GiB ", 2**31), ("7", 7), (".5k", 500)],
+    [
+        ("4GB", 4 * 10**9),
+        ("500MB", 5 * 10**8),
+        ("1.5g", 15 * 10**8),
+        (" 2 GiB ", 2**31),
+        ("7000000", 7_000_000),
+        (".5k", 500),
+    ],
 )
 def test_sizes_are_read(text: str, size: int) -> None:
     assert parse_size(text) == size
@@ -303,3 +310,8 @@ def test_labels_without_documents_are_not_in_the_index() -> None:
     few, all_of_them = (estimate(replace(LARGE, known=known), Config()).parts["index"] for known in (1_000, 100_000))
     assert few < all_of_them
     assert estimate(LARGE, Config()).parts["index"] == all_of_them
+
+
+def test_a_size_without_its_unit_is_asked_about() -> None:
+    with pytest.raises(ValueError, match="'4' would be bytes: write the unit as well, such as 4GB"):
+        parse_size("4")

@@ -51,7 +51,10 @@ def run(
         Path | None,
         typer.Option("--checkpoint", help="A folder to keep in what is needed to go on after an interruption."),
     ] = None,
-    every: Annotated[str, typer.Option("--every", help="Time between checkpoints: 30s, 5m, 1h.")] = "5m",
+    every: Annotated[
+        str | None,
+        typer.Option("--every", help="Time between checkpoints, as 30s or 1h; 5m unless given.", show_default=False),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one.")] = False,
     memory_limit: Annotated[
         str | None, typer.Option("--memory-limit", help="The most memory to use, as 4GB; what is free unless given.")
@@ -74,10 +77,12 @@ def run(
     from lightdxml import storage
     from lightdxml.data import load
     from lightdxml.estimator import LightDXML
-    from lightdxml.training.checkpoint import remove
+    from lightdxml.training.checkpoint import is_in, remove
     from lightdxml.training.cycle import DivergedError
 
-    seconds_between = seconds_of(every, "--every")
+    seconds_between = seconds_of(every or "5m", "--every")
+    if every is not None and checkpoint is None:
+        raise ValueError("--every needs a folder for checkpoints: give --checkpoint DIR")
     if resume and checkpoint is None:
         raise ValueError("--resume needs the folder to go on from: give --checkpoint DIR")
     settings = _settings(set or [])
@@ -85,10 +90,13 @@ def run(
     estimator.config()
     _check_vectors(vectors)
     storage.check_target(model, checkpoint, scratch)
-    loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
-    start = time.perf_counter()
-    dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
     with _telling_how_to_go_on(checkpoint):
+        loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
+        if checkpoint is not None and resume:
+            found = "going on from the last checkpoint" if is_in(checkpoint) else "no checkpoint, beginning anew"
+            errors.print(f"{checkpoint}: {found}", markup=False, highlight=False, soft_wrap=True)
+        start = time.perf_counter()
+        dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
         try:
             estimator.fit(
                 features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,

@@ -43,7 +43,7 @@ class Interrupted(KeyboardInterrupt):
     """A training was asked to stop, and stopped; `signal` is what asked, `folder` where it can go on from."""
 
     def __init__(self, number: int, folder: Path) -> None:
-        super().__init__(f"training was stopped; its checkpoint is in {folder}")
+        super().__init__(f"training was stopped; fit with checkpoint={str(folder)!r}, resume=True goes on with it")
         self.signal = number
         self.folder = folder
 
@@ -95,7 +95,10 @@ class FolderKeeper(Keeper):
         if not numbers:
             return
         if not self.resume:
-            raise ValueError(f"{self.folder} holds the checkpoint of a training: go on with it (resume), or remove it")
+            raise ValueError(
+                f"{self.folder} holds the checkpoint of a training: go on with it (--resume, resume=True), or choose"
+                " another folder"
+            )
         self.number = numbers[-1]
         self.good = [self._restore_newest(numbers, state, frame)]
         self._tidy(number for number in numbers if number > self.good[0])
@@ -110,8 +113,8 @@ class FolderKeeper(Keeper):
                 continue
             if facts["fingerprint"] != self.fingerprint:
                 raise ValueError(
-                    f"the checkpoint in {self.folder} is of other data or settings, or of another version of lightdxml:"
-                    " give those, or remove it"
+                    f"the checkpoint in {self.folder} is of other data or settings (a seed is one), or of another"
+                    " version of lightdxml: give those, or choose another folder"
                 )
             try:
                 snapshot.unpack(state, facts, arrays, frame)
@@ -211,7 +214,7 @@ def _arrays_of(part: csr_matrix | NDArray[Any] | None) -> list[NDArray[Any]]:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a folder for this process alone; a process that dies lets go of it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    lock.make_room(folder, "checkpoints")
     with lock.held(folder / _LOCK) as mine:
         if not mine:
             raise ValueError(f"another training is at work in {folder}: wait for it, or choose another folder")

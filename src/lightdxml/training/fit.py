@@ -32,8 +32,8 @@ class Checkpoint:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        if not self.every >= 0:
-            raise ValueError(f"every is {self.every!r}: it must be a number of seconds from 0")
+        if isinstance(self.every, bool) or not isinstance(self.every, int | float) or not self.every >= 0:
+            raise ValueError(f"checkpoint_every is {self.every!r}: it must be a number of seconds from 0")
 
 
 Parts = tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]

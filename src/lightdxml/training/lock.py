@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def make_room(folder: Path, what: str) -> None:
+    """Make a folder if it is not there, and see that files can be written into it; else say so in a sentence.
+
+    >>> make_room(Path(__file__), "checkpoints")
+    Traceback (most recent call last):
+    OSError: there can be no checkpoints in ...lock.py (File exists): choose another folder
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = f"there can be no {what} in {folder} ({error.strerror})"
+        raise OSError(f"{reason}: choose another folder") from error
 
 
 @contextmanager

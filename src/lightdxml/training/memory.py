@@ -274,7 +274,7 @@ def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int
     >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=10**9)
     Traceback (most recent call last):
     lightdxml.training.memory.MemoryLimitError: training needs 1.2 GB of memory and the limit is 1.0 GB: it would fit \
-with --set D=256
+with D=256
     """
     need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
@@ -288,14 +288,15 @@ with --set D=256
     there = f"the limit is {size_for_people(allowed)}"
     if limit is None:
         there = f"this machine has {size_for_people(allowed)} for it"
-    advice = _advice(settings_that_fit(sizes, config, allowed - others))
+    advice = _advice(settings_that_fit(sizes, config, allowed - others), sizes)
     raise MemoryLimitError(f"training needs {size_for_people(need.total)} of memory and {there}: {advice}")
 
 
-def _advice(fits: dict[str, Any] | None) -> str:
+def _advice(fits: dict[str, Any] | None, sizes: Sizes) -> str:
     if fits:
-        return f"it would fit with {' '.join(f'--set {name}={value}' for name, value in fits.items())}"
-    return "no settings make it fit, so use fewer features (--set max_features for texts), fewer labels or documents"
+        return f"it would fit with {', '.join(f'{name}={value}' for name, value in fits.items())}"
+    files = "" if sizes.scratch else "with a scratch folder for features and shortlists, or "
+    return f"no k or D is small enough, so try it {files}with fewer features (max_features for texts) or documents"
 
 
 def held_besides(resident: int, given: int) -> int:
@@ -436,8 +437,8 @@ def _text(path: Path) -> str:
 def parse_size(text: str) -> int:
     """Return the bytes that a size such as 4GB, 500 MB, 1.5g or 2GiB stands for.
 
-    >>> parse_size("4GB"), parse_size("1.5g"), parse_size("1KiB"), parse_size("2000")
-    (4000000000, 1500000000, 1024, 2000)
+    >>> parse_size("4GB"), parse_size("1.5g"), parse_size("1KiB"), parse_size("2000000")
+    (4000000000, 1500000000, 1024, 2000000)
     >>> parse_size("much")
     Traceback (most recent call last):
     ValueError: 'much' is no size of memory: write a number above 0 with KB, MB, GB or TB, such as 4GB
@@ -449,6 +450,8 @@ def parse_size(text: str) -> int:
         size = round(float(found[1]) * units[found[2]])
     if size <= 0:
         raise ValueError(f"{text!r} is no size of memory: write a number above 0 with KB, MB, GB or TB, such as 4GB")
+    if found is not None and not found[2] and size < _UNITS["M"]:
+        raise ValueError(f"{text!r} would be bytes: write the unit as well, such as {text.strip()}GB")
     return size
 
 

@@ -87,7 +87,7 @@ def scratch_in(folder: Path) -> Iterator[Scratch]:
     ...     scratch.array("numbers", (2, 2), np.int32).tolist()
     [[0, 0], [0, 0]]
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    lock.make_room(folder, "scratch files")
     for left in folder.glob(f"{_PREFIX}*"):
         with suppress(OSError, ValueError):
             _remove_if_left(left)
