@@ -45,6 +45,17 @@ class Config:
         reaches.
     frequent_labels
         How many of the most frequent labels are candidates of every document.
+    sparse
+        Whether to train the sparse view too: a linear classifier of each label on the words themselves.
+    sparse_negatives
+        Of the sparse view: labels nearby, and labels that it confuses, that speak against a document.
+    sparse_pairs
+        How many pairs of a document and a label the labels may make that are trained on all documents: the most
+        frequent ones, as many as it allows.
+    sparse_cost, sparse_negative_cost
+        What an error of the sparse view costs, and the share of that which one on a negative costs.
+    gamma
+        The sparse view's share in the blended score; None to choose it on validation data.
     label_learning_rate
         Adam's, for the label encoder.
     index
@@ -81,6 +92,12 @@ class Config:
     random_negatives: int = 100
     random_weight: float = 10.0
     frequent_labels: int = 0
+    sparse: bool = True
+    sparse_negatives: int = 100
+    sparse_pairs: int = 10_000_000
+    sparse_cost: float = 0.5
+    sparse_negative_cost: float = 0.5
+    gamma: float | None = None
     label_learning_rate: float = 0.001
     index: Index = "auto"
     precision: Precision = "float16"
@@ -90,7 +107,7 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("D", "k", "e_model", "e_hat_label", "batch_size"):
             _check_whole(name, getattr(self, name), 1)
-        for name in ("e_label", "random_negatives", "frequent_labels", "seed"):
+        for name in ("e_label", "random_negatives", "frequent_labels", "sparse_negatives", "sparse_pairs", "seed"):
             _check_whole(name, getattr(self, name), 0)
         _check_range("learning_rate", self.learning_rate, 0, 10, open_low=True)
         _check_range("feature_rate", self.feature_rate, 0, 10)
@@ -98,12 +115,15 @@ class Config:
         _check_range("random_weight", self.random_weight, 0, 1e6)
         _check_range("dropout", self.dropout, 0, 0.99)
         _check_range("validation", self.validation, 0, 0.5)
-        if self.beta is not None:
-            _check_range("beta", self.beta, 0, 1)
+        _check_range("sparse_cost", self.sparse_cost, 0, 1e6, open_low=True)
+        _check_range("sparse_negative_cost", self.sparse_negative_cost, 0, 1e6, open_low=True)
+        for name in ("beta", "gamma"):
+            if getattr(self, name) is not None:
+                _check_range(name, getattr(self, name), 0, 1)
         for name, kind in (("index", Index), ("schedule", Schedule), ("precision", Precision)):
             if getattr(self, name) not in get_args(kind):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
-        for name in ("relu", "residual"):
+        for name in ("relu", "residual", "sparse"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
 
@@ -135,6 +155,7 @@ _PAPER = Config(
     relu=True,
     residual=True,
     random_negatives=0,
+    sparse=False,
     index="auto",
 )
 

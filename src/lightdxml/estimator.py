@@ -45,7 +45,8 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     verbose
         Show progress; None for yes on a terminal and no elsewhere.
     D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
-residual, random_negatives, random_weight, frequent_labels, label_learning_rate, index, precision, validation, seed
+residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negatives, sparse_pairs, sparse_cost, \
+sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
     ngrams, min_df, max_features, title_weight, sublinear
         How texts become features: see `lightdxml.text.tfidf.TextSettings`.
@@ -93,6 +94,12 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         random_negatives: int | None = None,
         random_weight: float | None = None,
         frequent_labels: int | None = None,
+        sparse: bool | None = None,
+        sparse_negatives: int | None = None,
+        sparse_pairs: int | None = None,
+        sparse_cost: float | None = None,
+        sparse_negative_cost: float | None = None,
+        gamma: float | None = None,
         label_learning_rate: float | None = None,
         index: Index | None = None,
         precision: Precision | None = None,
@@ -124,6 +131,12 @@ residual, random_negatives, random_weight, frequent_labels, label_learning_rate,
         self.random_negatives = random_negatives
         self.random_weight = random_weight
         self.frequent_labels = frequent_labels
+        self.sparse = sparse
+        self.sparse_negatives = sparse_negatives
+        self.sparse_pairs = sparse_pairs
+        self.sparse_cost = sparse_cost
+        self.sparse_negative_cost = sparse_negative_cost
+        self.gamma = gamma
         self.label_learning_rate = label_learning_rate
         self.index = index
         self.precision = precision

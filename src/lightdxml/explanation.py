@@ -1,13 +1,15 @@
 """Why a label: what each word of a document adds to a label's score, exactly.
 
-A document's embedding is a sum over its words, and both views of a label, the classifier's logit and the cosine, are
-products with it: each is a sum over words. (With ReLU or a residual layer the sum holds for the units that are on for
-this document, and the layer's bias is a part of its own.) The score β σ(logit) + (1 − β) σ(cosine) is no sum, but
-σ(a + b) − σ(a) is b times the mean slope between the two; each word gets its share of that. So parts and base add up.
+A document's embedding is a sum over its words, and both dense views of a label, the classifier's logit and the cosine,
+are products with it: each is a sum over words, as the sparse view's margin is. (With ReLU or a residual layer the sum
+holds for the units that are on for this document, and the layer's bias is a part of its own.) The score is no sum, but
+for a function f of one, f(a + b) − f(a) is b times the mean slope between the two; each word gets its share of that. So
+parts and base add up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +19,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import model as models
 from lightdxml.encoder import Encoder, encode
 from lightdxml.model import Model
+from lightdxml.sparse_view import SparseView
 
 _FLAT = 1e-6
 
@@ -57,23 +60,68 @@ def explain(model: Model, X: csr_matrix, k: int = 5) -> list[list[Explanation]]:
     ]
 
 
+@dataclass(frozen=True)
+class _View:
+    """A view of a label: its share, what is done with its sum, what the words add, and what is there without them."""
+
+    share: float
+    function: Callable[[float], float]
+    words: NDArray[np.float64]
+    start: float
+
+
 def _explain(model: Model, x: csr_matrix, label: int, score: float) -> Explanation:
     words, rest = _word_embeddings(model.encoder, x)
     w = model.classifier[label].astype(np.float64)
     place = np.searchsorted(model.shortlist.labels, label)
     direction = model.shortlist.vectors[place].astype(np.float64)
     length = float(np.linalg.norm(words.sum(axis=0) + rest)) or 1.0
-    views = (
-        (model.beta, words @ w[:-1], w[-1] + rest @ w[:-1]),
-        (1 - model.beta, words @ direction / length, rest @ direction / length),
-    )
-    base, parts = 0.0, np.zeros(len(words))
-    for share, contributions, start in views:
-        base += share * _sigmoid(start)
-        parts += share * _mean_slope(start, float(contributions.sum())) * contributions
+    logit = words @ w[:-1], float(w[-1] + rest @ w[:-1])
+    cosine = words @ direction / length, float(rest @ direction / length)
+    if model.sparse is None:
+        views = [_View(model.beta, _sigmoid, *logit), _View(1 - model.beta, _sigmoid, *cosine)]
+        base, parts = _shared_out(views)
+    else:
+        dense = 1 - model.gamma
+        views = [
+            _View(model.gamma, _hinge, *_margin(model.sparse, x, label)),
+            _View(dense * model.beta, _log_sigmoid, *logit),
+            _View(dense * (1 - model.beta), lambda value: value - 1, *cosine),
+        ]
+        total, added = _shared_out(views)
+        base, parts = float(np.exp(total)), _mean_slope(np.exp, total, float(added.sum())) * added
     names = _names(model, x)
     order = np.lexsort((np.arange(len(parts)), -np.abs(parts)))
     return Explanation(_label(model, label), score, base, [(names[i], float(parts[i])) for i in order])
+
+
+def _shared_out(views: list[_View]) -> tuple[float, NDArray[np.float64]]:
+    """Return the sum of the views without words, and what each word adds to it."""
+    base = sum(view.share * view.function(view.start) for view in views)
+    parts = sum(
+        (view.share * _mean_slope(view.function, view.start, float(view.words.sum())) * view.words for view in views),
+        start=np.zeros(len(views[0].words)),
+    )
+    return base, parts
+
+
+def _margin(view: SparseView, x: csr_matrix, label: int) -> tuple[NDArray[np.float64], float]:
+    """Return what each word adds to a label's margin, and its bias."""
+    words = np.zeros(x.nnz)
+    for i, word in enumerate(x.indices.tolist()):
+        first, last = view.pointers[word], view.pointers[word + 1]
+        at = first + np.searchsorted(view.labels[first:last], label)
+        if at < last and view.labels[at] == label:
+            words[i] = float(x.data[i]) * float(view.weights[at])
+    return words, float(view.biases[label])
+
+
+def _hinge(margin: float) -> float:
+    return -(max(0.0, 1.0 - margin) ** 2)
+
+
+def _log_sigmoid(value: float) -> float:
+    return -float(np.logaddexp(0.0, -value))
 
 
 def _word_embeddings(encoder: Encoder, x: csr_matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -95,12 +143,11 @@ def _sigmoid(value: float) -> float:
     return float(1 / (1 + np.exp(-value))) if value >= 0 else float(np.exp(value) / (1 + np.exp(value)))
 
 
-def _mean_slope(start: float, step: float) -> float:
-    """Return (σ(start + step) − σ(start)) / step, also for a step of about 0."""
+def _mean_slope(function: Callable[[float], float], start: float, step: float) -> float:
+    """Return (f(start + step) − f(start)) / step; where the step is about 0, the slope there."""
     if abs(step) < _FLAT:
-        middle = _sigmoid(start + step / 2)
-        return middle * (1 - middle)
-    return (_sigmoid(start + step) - _sigmoid(start)) / step
+        start, step = start + step / 2 - _FLAT, 2 * _FLAT
+    return float(function(start + step) - function(start)) / step
 
 
 def _names(model: Model, x: csr_matrix) -> list[str | int]:

@@ -10,20 +10,23 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import shortlist as shortlists
+from lightdxml import sparse_view
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, unit_rows
 from lightdxml.kernels import ova, parallel, ranking
 from lightdxml.kernels.half import readable
 from lightdxml.shortlist import Shortlist
+from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import Vectoriser
 
 _DOCUMENTS = 8192
 _MORE = 16
+_FOUND_BY_WORDS = 100
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The labels that a document is scored on, with both views of them.
+    """The labels that a document is scored on, with all views of them.
 
     Attributes
     ----------
@@ -33,11 +36,14 @@ class Candidates:
         How near the label's embedding is.
     logits
         The classifier's score.
+    margins
+        The sparse view's score; None without it.
     """
 
     labels: NDArray[np.int32]
     cosines: NDArray[np.float32]
     logits: NDArray[np.float32]
+    margins: NDArray[np.float32] | None = None
 
 
 @dataclass
@@ -55,7 +61,7 @@ class Model:
     everywhere
         Labels that are candidates of every document.
     beta
-        The classifier's share in the blended score.
+        The classifier's share in the blended score of the two dense views.
     config
         How it was trained.
     label_names
@@ -68,6 +74,8 @@ class Model:
         How many training documents each label had, and how many there were: what propensities are made of.
     metrics
         What was measured on validation data when it was trained.
+    sparse, gamma
+        The sparse view, or None, and its share in the blended score.
     """
 
     encoder: Encoder
@@ -82,6 +90,8 @@ class Model:
     vectors: str | None = None
     vectoriser: Vectoriser | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+    sparse: SparseView | None = None
+    gamma: float = 0.0
 
     @property
     def n_labels(self) -> int:
@@ -95,20 +105,29 @@ class Model:
 
 
 def find_candidates(model: Model, X: csr_matrix) -> Candidates:
-    """Return each document's shortlist S_k, and the labels that are candidates everywhere, with both scores."""
+    """Return each document's candidates with all scores.
+
+    They are its shortlist S_k, the labels that are candidates everywhere, and those that the sparse view finds besides.
+    """
     embeddings = encode(model.encoder, X)
     directions = unit_rows(embeddings)
     labels, cosines = _nearest(model, directions)
     if len(model.everywhere):
         labels = _with_everywhere(model, labels)
         cosines = shortlists.cosines(model.shortlist, directions, labels)
+    margins = None
+    if model.sparse is not None:
+        found = sparse_view.find(model.sparse, X, _FOUND_BY_WORDS, labels)
+        labels = np.concatenate([labels, found.labels], axis=1)
+        margins = np.concatenate([found.other_scores, found.scores], axis=1)
+        cosines = np.concatenate([cosines, shortlists.cosines(model.shortlist, directions, found.labels)], axis=1)
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
         ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
 
     parallel.over(fill, len(labels))
-    return Candidates(labels, cosines, logits)
+    return Candidates(labels, cosines, logits, margins)
 
 
 def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -138,6 +157,31 @@ def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
     score: NDArray[np.float32] = np.float32(beta) * sigmoid(candidates.logits)
     score += np.float32(1 - beta) * sigmoid(candidates.cosines)
     return score
+
+
+def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np.float32]:
+    """Return the blended score of three views, from 0 to 1: a product of powers, as sums of logarithms.
+
+    The sparse view counts as exp(−max(0, 1 − s)²), the classifier as σ(logit), nearness as exp(cosine − 1); the sparse
+    view has the share γ, the classifier β of what is left, nearness the rest.
+    """
+    assert candidates.margins is not None
+    dense, near = np.float32(beta), np.float32(1 - beta)
+    there = candidates.labels >= 0
+    logits = np.where(there, candidates.logits, 0)
+    short = np.maximum(1 - np.where(there, candidates.margins, 1), 0)
+    score = dense * -np.logaddexp(np.float32(0), -logits) + near * (candidates.cosines - 1)
+    score *= np.float32(1 - gamma)
+    score -= np.float32(gamma) * short * short
+    blended: NDArray[np.float32] = np.exp(score).astype(np.float32, copy=False)
+    return blended
+
+
+def score(model: Model, candidates: Candidates) -> NDArray[np.float32]:
+    """Return the blended score of each candidate: the paper's of two views, or that of three."""
+    if candidates.margins is None:
+        return blend(candidates, model.beta)
+    return blend_views(candidates, model.beta, model.gamma)
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -177,7 +221,7 @@ def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32],
     scores = np.empty((X.shape[0], k), dtype=np.float32)
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         candidates = find_candidates(model, X[start:stop])
-        labels[start:stop], scores[start:stop] = top(candidates.labels, blend(candidates, model.beta), k)
+        labels[start:stop], scores[start:stop] = top(candidates.labels, score(model, candidates), k)
     # Nothing is known of a document without a known word, and a guess would look like an answer.
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, 0

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -111,7 +112,17 @@ class History:
 
 
 def peak_memory() -> dict[str, float]:
-    """Return the most memory that this process has held so far, in MB; nothing where the system does not tell."""
+    """Return the most memory that this process has held so far, in MB; nothing where the system does not tell.
+
+    >>> peak_memory().get("peak_mb", 1.0) > 0
+    True
+    """
+    try:
+        # What `resource` says on Linux begins with what the parent held when it started this process.
+        lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+        return {"peak_mb": next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6}
+    except (OSError, StopIteration):
+        pass
     try:
         import resource
     except ImportError:

@@ -29,9 +29,13 @@ from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
 from lightdxml.model import Model
 from lightdxml.shortlist import Graph
+from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
-FORMAT = 2
+FORMAT = 3
+# Format 2 had no sparse view, and no settings for it.
+_READ = (2, 3)
+_SINCE_3 = {"sparse", "sparse_negatives", "sparse_pairs", "sparse_cost", "sparse_negative_cost", "gamma"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "manifest.json",
     "arrays.safetensors",
@@ -45,8 +49,12 @@ _MOST_JSON, _MOST_NAME, _SPARE_NAMES = 1 << 28, 1 << 12, 1 << 8
 # What a system or a file system answers that cannot exchange two folders, or sync one.
 _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _HERE, _EXCHANGE = -100, 2
-_NUMBERS = ("labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry")
-_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf")
+_NUMBERS = (
+    "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
+    "sparse_labels", "sparse_everywhere",
+)  # fmt: skip
+_LARGE_NUMBERS = ("sparse_pointers",)
+_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases")
 
 
 def check_target(folder: Path, *rooms: Path | None) -> None:
@@ -182,6 +190,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "config": asdict(model.config),
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
         "beta": model.beta,
+        "gamma": model.gamma,
         "index": model.shortlist.kind,
         "relu": model.encoder.relu,
         "n_documents": model.n_documents,
@@ -215,6 +224,8 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         graph = shortlists.graph_of(model.shortlist)
         arrays["graph_levels"], arrays["graph_neighbours"] = graph.levels, graph.neighbours
         arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
+    if model.sparse is not None:
+        arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
     return arrays
 
 
@@ -276,7 +287,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(found, int) or isinstance(found, bool):
         raise ValueError(f"{folder} is no model: its {_MANIFEST} names no format")
-    if found != FORMAT:
+    if found not in _READ:
         remedy = "update lightdxml" if found > FORMAT else "train the model again"
         raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
     content: dict[str, Any] = manifest
@@ -304,11 +315,12 @@ def _check_files(folder: Path, files: dict[str, Any], verify: bool) -> None:
 
 
 def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]], verify: bool) -> Model:
-    config = _config(manifest["config"])
+    config = _config(manifest["config"], manifest["format"])
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
-    beta, kind = manifest["beta"], manifest["index"]
-    if not isinstance(beta, int | float) or not 0 <= beta <= 1 or kind not in ("exact", "hnsw"):
-        raise ValueError(f"its manifest says beta {beta!r} and index {kind!r}")
+    # Models without a sparse view were once written without a share for it.
+    shares, kind = (manifest["beta"], manifest.get("gamma", 0.0)), manifest["index"]
+    if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in ("exact", "hnsw"):
+        raise ValueError(f"its manifest says beta and gamma {shares!r:.60} and index {kind!r}")
     check_arrays(arrays, config)
     if verify:
         _check_numbers(arrays)
@@ -321,7 +333,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         classifier=arrays["classifier"],
         shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, graph_in(arrays, kind)),
         everywhere=arrays["everywhere"],
-        beta=float(beta),
+        beta=float(shares[0]),
         config=config,
         label_names=names,
         vectoriser=_vectoriser(folder, manifest, arrays),
@@ -329,15 +341,23 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         n_documents=_count(manifest["n_documents"]),
         vectors=manifest["vectors"],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
+        sparse=_sparse_in(arrays),
+        gamma=float(shares[1]),
     )
 
 
-def _config(settings: dict[str, Any]) -> Config:
-    known = {field.name for field in fields(Config)}
+def _sparse_in(arrays: dict[str, NDArray[Any]]) -> SparseView | None:
+    if "sparse_pointers" not in arrays:
+        return None
+    return SparseView(**{field.name: arrays[f"sparse_{field.name}"] for field in fields(SparseView)})
+
+
+def _config(settings: dict[str, Any], found: int) -> Config:
+    known = {field.name for field in fields(Config)} - (_SINCE_3 if found < FORMAT else set())
     if set(settings) != known:
         odd = ", ".join(sorted(set(settings) ^ known))
         raise ValueError(f"its settings are not those of this format: {odd}")
-    return Config(**settings)
+    return Config(**(settings if found == FORMAT else {**settings, "sparse": False}))
 
 
 def _count(value: Any) -> int:
@@ -383,6 +403,11 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "graph_levels": (n_indexed,),
         "graph_neighbours": (len(arrays.get("graph_neighbours", ())),),
         "graph_entry": (1,),
+        "sparse_pointers": (len(arrays["word_vectors"]) + 1,),
+        "sparse_labels": (len(arrays.get("sparse_labels", ())),),
+        "sparse_weights": (len(arrays.get("sparse_labels", ())),),
+        "sparse_biases": (n_labels,),
+        "sparse_everywhere": (len(arrays.get("sparse_everywhere", ())),),
     }
     for name, array in arrays.items():
         if name not in shapes or array.shape != shapes[name] or array.dtype not in _types_of(name):
@@ -393,6 +418,21 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         raise ValueError("its label numbers are not ascending numbers of labels")
     if not np.isin(everywhere, labels).all():
         raise ValueError("a label that is a candidate everywhere is not in its index")
+    _check_sparse(arrays)
+
+
+def _check_sparse(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise where a part of the sparse view is missing, or leads to words or labels that are not there."""
+    names = {f"sparse_{field.name}" for field in fields(SparseView)}
+    if not names & set(arrays):
+        return
+    if not names <= set(arrays):
+        raise ValueError("a part of its sparse view is missing")
+    pointers, labels = arrays["sparse_pointers"], arrays["sparse_labels"]
+    if pointers[0] != 0 or pointers[-1] != len(labels) or not (pointers[1:] >= pointers[:-1]).all():
+        raise ValueError("its sparse view has words that lead nowhere")
+    if not np.isin(labels, arrays["labels"]).all() or not np.isin(arrays["sparse_everywhere"], arrays["labels"]).all():
+        raise ValueError("its sparse view has labels that are not in its index")
 
 
 def _ascending(numbers: NDArray[np.int32]) -> bool:
@@ -403,6 +443,8 @@ def _ascending(numbers: NDArray[np.int32]) -> bool:
 def _types_of(name: str) -> tuple[Any, ...]:
     if name in _NUMBERS:
         return (np.dtype(np.int32),)
+    if name in _LARGE_NUMBERS:
+        return (np.dtype(np.int64),)
     return (np.dtype(np.float32),) if name in _KEPT_AS_THEY_ARE else (np.dtype(np.float16), np.dtype(np.float32))
 
 

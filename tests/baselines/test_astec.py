@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from scipy.sparse import csr_matrix
 
+from lightdxml import shortlist
 from lightdxml.baselines import reranker, surrogate
 from lightdxml.baselines.astec import Astec
 from lightdxml.baselines.ours import Ours
@@ -28,7 +31,7 @@ def data() -> tuple[csr_matrix, csr_matrix]:
 def test_the_modules_are_timed_as_in_the_papers_table(data: tuple[csr_matrix, csr_matrix]) -> None:
     trained = Astec(**SMALL)
     trained.fit(*data, seed=0, threads=2)
-    assert list(trained.phases) == ["M1", "M2", "M3+M4", "validation", "re-ranker"]
+    assert list(trained.phases) == ["compile", "M1", "M2", "M3+M4", "validation", "re-ranker"]
     ours = Ours(D=16, e_model=2, reranker=True, reranker_epochs=2)
     ours.fit(*data, seed=0, threads=2)
     assert {"M1", "M2", "M3+M4", "re-ranker"} <= set(ours.phases)
@@ -91,7 +94,7 @@ def test_the_reranker_trains_on_what_was_wrongly_on_top() -> None:
     X = csr_matrix(np.eye(4, dtype=np.float32)[np.arange(80) % 2])
     Y = csr_matrix(np.eye(4, dtype=np.float32)[2 * (np.arange(80) % 2)])
 
-    def first(some: csr_matrix) -> Candidates:
+    def first(some: csr_matrix, own: Any = None) -> Candidates:
         n = some.shape[0]
         labels = np.tile(np.array([1, 0, 2, -1], dtype=np.int32), (n, 1))
         logits = np.tile(np.array([3, 1, 1, -np.inf], dtype=np.float32), (n, 1))
@@ -106,3 +109,67 @@ def test_the_reranker_trains_on_what_was_wrongly_on_top() -> None:
     reranked = reranker.rerank(second, X[:2], first(X[:2]), 1.0)
     best = reranked.labels[np.arange(2), reranked.logits.argmax(axis=1)]
     assert best.tolist() == [0, 2]
+
+
+def test_a_training_document_does_not_vote_for_its_own_labels_in_the_reranker_either(
+    data: tuple[csr_matrix, csr_matrix],
+) -> None:
+    seen: list[tuple[int, Any]] = []
+
+    class Watched(Astec):
+        def _candidates(self, X: csr_matrix, own: Any = None) -> Candidates:
+            seen.append((X.shape[0], own))
+            return super()._candidates(X, own)
+
+    Watched(**SMALL).fit(*data, seed=0, threads=1)
+    (held, none), (n, own), (_, after) = seen
+    assert (held, n) == (15, 285)
+    np.testing.assert_array_equal(own, np.arange(285))
+    assert none is None
+    assert after is None
+
+
+def test_all_kernels_are_there_before_the_first_module_begins(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the time of loading or compiling them is a module's."""
+    toys: list[tuple[set[str], tuple[int, ...]]] = []
+    train = Astec._train
+
+    def watched(self: Astec, X: csr_matrix, *rest: Any) -> None:
+        train(self, X, *rest)
+        toys.append((set(self.phases), X.shape))
+
+    monkeypatch.setattr(Astec, "_train", watched)
+    trained = Astec(**SMALL)
+    trained.fit(*data, seed=0, threads=1)
+    modules = {"M1", "M2", "M3+M4", "validation", "re-ranker"}
+    assert toys == [(modules, (4, 4)), (modules | {"compile"}, data[0].shape)]
+
+
+@pytest.mark.parametrize("learner", [Astec(**SMALL), Ours(D=8, e_model=1, reranker=True, reranker_epochs=1)])
+def test_a_document_without_features_gets_no_labels(learner: Any, data: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = data
+    learner.fit(X, Y, seed=0, threads=1)
+    labels, scores = learner.rank(csr_matrix((2, X.shape[1]), dtype=np.float32), 5)
+    assert (labels == -1).all()
+    assert (scores == 0).all()
+
+
+@pytest.mark.parametrize("clusters", [0, 3, 2.0])
+def test_clusters_must_be_a_power_of_two(clusters: Any) -> None:
+    with pytest.raises(ValueError, match=f"clusters is {clusters}: it must be a power of two"):
+        Astec(clusters=clusters)
+
+
+def test_the_graphs_of_a_sublinear_index_are_saved_too(
+    data: tuple[csr_matrix, csr_matrix], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortlist, "EXACT_LIMIT", 4)
+    trained = Astec(**SMALL, reranker=False)
+    trained.fit(*data, seed=0, threads=1)
+    trained.save(tmp_path)
+    saved = load_file(tmp_path / "astec.safetensors")
+    for name in ("index", "documents"):
+        assert {f"{name}_levels", f"{name}_neighbours", f"{name}_entry"} <= set(saved)
+    assert len(saved["documents_levels"]) == len(saved["documents"])

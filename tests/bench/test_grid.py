@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+import lightdxml
 from lightdxml.baselines import method
-from lightdxml.bench import ablation, grid, matrices
+from lightdxml.bench import ablation, cell, grid, machine, matrices, tables
+from lightdxml.bench.cell import Job
 from lightdxml.bench.grid import Event, Plan, Variant
+from lightdxml.bench.machine import _version
 from lightdxml.data import Dataset, Split, Texts, save
+from lightdxml.kernels import parallel
 from lightdxml.text.tfidf import TextSettings
+from lightdxml.training import lock
 from tests.baselines.test_contract import documents
 from tests.cli.test_data import run
 
@@ -69,44 +82,275 @@ def test_a_finished_cell_is_not_run_again(out: Path, source: Path) -> None:
     assert (out / "cells" / "tiny.knn.0.json").read_bytes() == before
 
 
+class Child:
+    """What the process of a cell does in the place of its work, without the time that its imports take."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder / "site"
+        self.folder.mkdir()
+        monkeypatch.setenv("PYTHONPATH", str(self.folder))
+
+    def does(self, *lines: str) -> None:
+        """Take the lines of a program; `job` is what the cell is told, `done` writes a result."""
+        code = "\n    ".join(lines)
+        (self.folder / "sitecustomize.py").write_text(
+            f"""import json, os, signal, subprocess, sys, time
+if 'lightdxml.bench.cell' in sys.orig_argv:
+    job = json.load(open(sys.orig_argv[-1]))
+    def done(**more):
+        content = {{'status': 'done', 'message': '', 'metrics': {{}}, **more}}
+        with open(job['result'], 'w') as stream:
+            json.dump(content, stream)
+    {code}
+    sys.stdout.flush()
+    os._exit(0)
+"""
+        )
+
+
+@pytest.fixture
+def child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Child:
+    return Child(tmp_path, monkeypatch)
+
+
+def in_process(
+    tmp_path: Path, timeout: float = 30.0, listen: Callable[[Event], None] = lambda event: None
+) -> dict[str, Any]:
+    job = Job("tiny", "knn", "nowhere", str(tmp_path / "result.json"))
+    return grid._in_process(job, tmp_path / "cell.log", timeout, Event(1, 1, "tiny", "knn", 0, 0.0), listen)
+
+
+def runs(process: int) -> bool:
+    """Return whether there is such a process, and more of it than an entry that nobody has looked at."""
+    try:
+        os.kill(process, 0)
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return sys.platform != "linux"
+
+
+def ends(process: int) -> bool:
+    """Return whether a process ends within a few seconds."""
+    for _ in range(100):
+        if not runs(process):
+            return True
+        time.sleep(0.05)
+    os.kill(process, signal.SIGKILL)
+    return False
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells or does that")
+
+
 def test_a_method_that_crashes_is_a_marked_cell_and_the_grid_goes_on(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: Path, child: Child
 ) -> None:
-    broken = tmp_path / "site"
-    broken.mkdir()
-    (broken / "sitecustomize.py").write_text(
-        "import lightdxml.baselines.knn as k\ndef crash(*a, **b): raise RuntimeError('no luck')\nk.KNN.fit = crash\n"
+    child.does(
+        "if job['method'] == 'knn':", "    print('RuntimeError: no luck', flush=True)", "    os._exit(1)", "done()"
     )
-    monkeypatch.setenv("PYTHONPATH", str(broken))
     failed, done = grid.run(plan_of(source, tmp_path / "out", KNN, Variant("plain", "ova")))
     assert failed["status"] == "failed"
     assert "no luck" in failed["message"]
     assert done["status"] == "done"
-    monkeypatch.delenv("PYTHONPATH")
+    child.does("done()")
     plan = plan_of(source, tmp_path / "out", KNN)
     assert grid.run(plan)[0]["status"] == "failed", "it is not run again unasked"
     assert grid.run(replace(plan, retry=True))[0]["status"] == "done"
 
 
-def test_a_method_that_takes_too_long_is_stopped(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = tmp_path / "site"
-    slow.mkdir()
-    (slow / "sitecustomize.py").write_text("import sys, time\nif 'bench.cell' in str(sys.orig_argv): time.sleep(60)\n")
-    monkeypatch.setenv("PYTHONPATH", str(slow))
-    (cell,) = grid.run(replace(plan_of(source, tmp_path / "out", KNN), timeout=0.5))
-    assert (cell["status"], cell["message"]) == ("timeout", "stopped after 0 s")
+def test_a_method_that_takes_too_long_is_stopped_and_run_again_where_there_is_more_time(
+    tmp_path: Path, source: Path, child: Child
+) -> None:
+    child.does("time.sleep(60)")
+    plan = plan_of(source, tmp_path / "out", KNN)
+    (cell,) = grid.run(replace(plan, timeout=0.5))
+    assert (cell["status"], cell["message"]) == ("timeout", "stopped after 0.5 s")
+    child.does("done()")
+    assert grid.run(replace(plan, timeout=0.5))[0]["status"] == "timeout"
+    assert grid.run(replace(plan, timeout=20))[0]["status"] == "done"
 
 
-def test_a_method_that_is_killed_says_so(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    dying = tmp_path / "site"
-    dying.mkdir()
-    (dying / "sitecustomize.py").write_text(
-        "import os, sys\nif 'bench.cell' in str(sys.orig_argv): os.kill(os.getpid(), 9)\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(dying))
+def test_a_method_that_is_killed_says_so(tmp_path: Path, source: Path, child: Child) -> None:
+    child.does("os.kill(os.getpid(), 9)")
     (cell,) = grid.run(plan_of(source, tmp_path / "out", KNN))
     assert cell["status"] == "failed"
     assert "SIGKILL (out of memory?)" in cell["message"]
+
+
+@linux
+def test_the_peak_of_a_process_is_its_own_and_not_its_parents() -> None:
+    held = bytearray(400_000_000)
+    held[::4096] = b"x" * len(held[::4096])
+    code = "from lightdxml.progress import peak_memory; print(peak_memory()['peak_mb'])"
+    peak = float(subprocess.check_output([sys.executable, "-c", code], start_new_session=True))
+    assert 5 < peak < len(held) / 1e6
+
+
+@linux
+def test_the_peak_counts_the_processes_that_a_method_starts(tmp_path: Path, child: Child) -> None:
+    code = "held = b'x' * 150_000_000; print(1, flush=True); input()"
+    start = f"[sys.executable, '-S', '-c', {code!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE"
+    child.does(
+        f"p = subprocess.Popen({start})", "p.stdout.readline()", "time.sleep(0.7)", "p.kill()", "done(peak_mb=1)"
+    )
+    assert 150 < in_process(tmp_path)["peak_mb"] < 300
+
+
+@pytest.mark.parametrize("ending", ["os._exit(1)", "time.sleep(60)"])
+def test_nothing_that_a_method_started_outlives_it(tmp_path: Path, child: Child, ending: str) -> None:
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)"
+    start = f"[sys.executable, '-S', '-c', {stubborn!r}], stdout=subprocess.PIPE, env={{}}"
+    child.does(f"p = subprocess.Popen({start})", "p.stdout.readline()", "print(p.pid, flush=True)", ending)
+    assert in_process(tmp_path, timeout=1.0)["status"] in ("failed", "timeout")
+    assert ends(int((tmp_path / "cell.log").read_text()))
+
+
+def test_whoever_ends_the_grid_ends_the_cell(tmp_path: Path, child: Child) -> None:
+    child.does("print(os.getpid(), flush=True)", "time.sleep(60)")
+    log = tmp_path / "cell.log"
+
+    def end(event: Event) -> None:
+        if log.read_text().endswith("\n"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit):
+        in_process(tmp_path, listen=end)
+    assert ends(int(log.read_text()))
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@linux
+def test_a_cell_ends_with_its_parent_whatever_ends_that() -> None:
+    code = """if True:
+        import os, time
+        from lightdxml.bench import cell
+        parent, (ready, say) = os.getpid(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(1)
+            cell._end_with(parent)
+            os.write(say, b"x")
+            time.sleep(60)
+        os.read(ready, 1)
+        print(child, flush=True)
+        os.kill(parent, 9)
+    """
+    ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
+    assert ends(int(ran.stdout))
+
+
+def test_only_one_benchmark_works_in_a_folder(out: Path, source: Path) -> None:
+    with lock.held(out / ".lock"), pytest.raises(ValueError, match=r"another benchmark is at work in .*: wait for it"):
+        grid.run(plan_of(source, out, KNN))
+
+
+def test_a_cell_has_a_folder_for_its_temporary_files_which_is_gone_afterwards(
+    tmp_path: Path, source: Path, child: Child
+) -> None:
+    child.does("open(os.environ['TMPDIR'] + '/left', 'w')", "done(room=os.environ['TMPDIR'])")
+    (cell,) = grid.run(plan_of(source, tmp_path / "out", KNN))
+    assert Path(cell["room"]).is_relative_to(tmp_path / "out")
+    assert not (tmp_path / "out" / "tmp").exists()
+
+
+def test_a_cell_whose_parent_died_has_its_own_name(out: Path, source: Path, tmp_path: Path) -> None:
+    variant = Variant("as it is", "knn")
+    plan = plan_of(source, out, variant)
+    note = tmp_path / "note.job"
+    note.write_text(cell.as_json(replace(grid._job(plan, "tiny", variant, 0), parent=0)))
+    cell.main(note)
+    events: list[Event] = []
+    (found,) = grid.run(plan, events.append)
+    assert found["method"] == "as it is"
+    assert events[-1].was_there
+
+
+def test_a_cell_of_another_name_is_not_taken_for_the_one_that_is_wanted(out: Path, source: Path) -> None:
+    variant = Variant("as it is", "knn")
+    shutil.copy(out / "cells" / "tiny.knn.0.json", out / "cells" / "tiny.as it is.0.json")
+    assert grid._known(plan_of(source, out, KNN), "tiny", KNN, 0) is not None
+    assert grid._known(plan_of(source, out, variant), "tiny", variant, 0) is None
+
+
+def test_all_of_a_cell_runs_on_the_threads_that_were_asked_for(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, seen = method("knn"), set()
+    rank = kind.rank
+
+    def watched(self: Any, X: csr_matrix, k: int) -> Any:
+        seen.add(parallel.thread_count())
+        return rank(self, X, k)
+
+    monkeypatch.setattr(kind, "rank", watched)
+    cell.run(Job("tiny", "knn", str(ran / "matrices" / "tiny"), "", threads=3))
+    assert seen == {3}
+
+
+def test_a_setting_that_a_method_had_to_change_is_told(ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = method("knn")
+    fit = kind.fit
+
+    def changing(self: Any, *args: Any, **more: Any) -> None:
+        fit(self, *args, **more)
+        self.settings["neighbours"] = 7
+
+    monkeypatch.setattr(kind, "fit", changing)
+    found = cell.run(Job("tiny", "knn", str(ran / "matrices" / "tiny"), ""))
+    assert found["held_settings"] == {"neighbours": 7}
+    shown = {"data": "tiny", "method": "knn", "settings": {"neighbours": 20}, "versions": {}, **found}
+    assert "`neighbours=20`; held with `neighbours=7`" in tables.settings_table([shown])
+
+
+def test_what_changes_while_the_grid_runs_stops_it_at_once(
+    out: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(*args: Any) -> dict[str, Any]:
+        return {"status": "done", "metrics": {}, "versions": {"lightdxml": "0.0.1+other"}}
+
+    monkeypatch.setattr(grid, "_in_process", other)
+    events: list[Event] = []
+    with pytest.raises(ValueError, match=r"changed while the grid ran: .*0\.0\.1\+other.*use another --out"):
+        grid.run(replace(plan_of(source, out, KNN), repeat=3), events.append)
+    assert max(event.number for event in events) == 2
+    assert sorted(path.name for path in (out / "cells").iterdir()) == ["tiny.knn.0.json"]
+
+
+def test_the_mark_of_the_source_is_of_all_that_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bench").mkdir()
+    names = ("__init__.py", "bench/cell.py", "bench/matrices.py", "bench/tables.py")
+    for name in names:
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(lightdxml, "__file__", str(tmp_path / "__init__.py"))
+    mark = machine._source_mark.__wrapped__
+    marks = [mark()]
+    for name in names:
+        (tmp_path / name).write_text("changed = 1")
+        marks.append(mark())
+    assert len(set(marks)) == 4
+    assert marks[-1] == marks[-2], "tables measure nothing"
+
+
+def test_the_machine_has_its_cores_whatever_is_used_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIGHTDXML_THREADS", "77")
+    assert machine.describe()["cores"] == os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("status", "retry", "alike"),
+    [("skipped", False, True), ("failed", False, False), ("failed", True, True), ("timeout", True, True)],
+)
+def test_cells_that_are_run_again_do_not_stand_in_the_way(
+    out: Path, source: Path, monkeypatch: pytest.MonkeyPatch, status: str, retry: bool, alike: bool
+) -> None:
+    variant = Variant("parabel", "parabel")
+    plan = replace(plan_of(source, out, variant), retry=retry)
+    monkeypatch.setattr(machine, "_version", lambda name: "none" if name == "omikuji" else _version(name))
+    cell.write(grid._path(plan, "tiny", variant, 0), {**grid._header(plan, "tiny", variant, 0), "status": status})
+    monkeypatch.setattr(machine, "_version", lambda name: "0.5" if name == "omikuji" else _version(name))
+    with nullcontext() if alike else pytest.raises(ValueError, match=r"omikuji none.*omikuji 0\.5"):
+        grid._check_alike(plan, [("tiny", variant, 0)])
 
 
 def test_a_missing_package_is_a_skipped_cell_with_the_command_that_installs_it(
@@ -136,7 +380,8 @@ def test_results_of_other_settings_are_not_mixed(out: Path, source: Path) -> Non
         grid.run(replace(plan, out=source))
 
 
-def test_repeats_have_seeds_of_their_own(out: Path, source: Path) -> None:
+def test_repeats_have_seeds_of_their_own(out: Path, source: Path, child: Child) -> None:
+    child.does("done()")
     cells = grid.run(replace(plan_of(source, out, KNN), repeat=2))
     assert [cell["seed"] for cell in cells] == [0, 1]
 
@@ -166,15 +411,85 @@ def test_without_a_test_part_a_fifth_is_set_aside(tmp_path: Path) -> None:
     assert (made.X.shape[0], made.X_test.shape[0]) == (40, 10)
 
 
+def test_the_same_data_by_another_path_is_the_same(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(source.parent)
+    for written in ("tiny", "./tiny", f"../{source.parent.name}/tiny", str(source)):
+        assert matrices.prepare(written, out / "matrices", TextSettings()) == "tiny"
+    monkeypatch.chdir(source)
+    assert matrices.prepare(".", out / "matrices", TextSettings()) == "tiny"
+
+
+def test_other_data_under_the_same_path_are_not_mixed(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        X, Y = documents(np.random.default_rng(seed), 50)
+        shutil.rmtree(tmp_path / "data", ignore_errors=True)
+        folder = save(Dataset("data", Split(Y=Y, X=X)), tmp_path / "data", "npz")
+        expected = pytest.raises(ValueError, match="which has changed: use another --out") if seed else nullcontext()
+        with expected:
+            matrices.prepare(str(folder), tmp_path / "made", TextSettings())
+
+
+def test_matrices_that_were_half_made_are_made_anew(tmp_path: Path, source: Path) -> None:
+    half = tmp_path / "made" / "tiny"
+    half.mkdir(parents=True)
+    (half / "ignore.npz").write_bytes(b"of another attempt")
+    matrices.prepare(str(source), tmp_path / "made", TextSettings())
+    assert matrices.read(half).ignore is None
+
+
+def test_names_of_data_are_names_that_files_can_have(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = Path(shutil.copytree(source, tmp_path / "..hidden"))
+    (tmp_path / ".csv").write_text("text,labels\na,b\n")
+    (source / "inner").mkdir(exist_ok=True)
+    assert matrices.names_of([str(hidden)]) == ["hidden"]
+    assert matrices.prepare(str(hidden), tmp_path / "made", TextSettings()) == "hidden"
+    monkeypatch.chdir(source / "inner")
+    assert matrices.names_of([".."]) == ["tiny"]
+    with pytest.raises(ValueError, match="a folder with a plain name"):
+        matrices.names_of([str(tmp_path / ".csv")])
+
+
+def test_two_data_sets_of_one_name_are_refused_before_any_work(tmp_path: Path, source: Path) -> None:
+    other = shutil.copytree(source, tmp_path / "other" / "tiny")
+    plan = Plan((str(source), str(other)), (KNN,), tmp_path / "out")
+    with pytest.raises(ValueError, match=r"tiny and .*tiny are both called tiny"):
+        grid.run(plan)
+    assert not (tmp_path / "out").exists()
+
+
+REPEATS = [("as it is", 50.0), ("as it is", 60.0), ("k=25", 40.0), ("k=25", 44.0), ("without sparse view", 30.0)]
+
+
+def test_the_ablation_is_of_the_means_of_repeats(ran: Path, tmp_path: Path) -> None:
+    one = json.loads((ran / "cells" / "tiny.knn.0.json").read_text())
+    cells = []
+    for i, (name, value) in enumerate([*REPEATS, ("without sparse view", 34.0)]):
+        measures = dict.fromkeys(one["metrics"], value)
+        more = {"metrics": measures, "along": {"beta": [[0.5, measures]]}}
+        cells.append({**one, "method": name, "repeat": i % 2, **more})
+    curves = ablation.curves(cells, "tiny")
+    assert [(value, measures["P@1"]) for value, measures in curves["k"]] == [(25, 42.0)]
+    assert [(value, measures["P@1"]) for value, measures in curves["β"]] == [(0.5, 32.0)]
+    table = ablation._table(cells, "tiny").splitlines()[4:]
+    assert [line.split(" | ")[:2] for line in table] == [
+        ["| as it is", "55.00"], ["| k=25", "42.00 (-13.00)"], ["| without sparse view", "32.00 (-23.00)"],
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="use another --out"):
+        ablation.write_reports([*cells, {**cells[0], "threads": 64}], tmp_path)
+
+
 def test_the_ablation_is_drawn_from_its_cells(tmp_path: Path, source: Path) -> None:
-    first, *others = ablation.variants()[:4]
-    plan = plan_of(source, tmp_path / "out", replace(first, settings={"D": 8, "e_model": 1}))
+    as_it_is, first, *others = ablation.variants()[:5]
+    plan = plan_of(source, tmp_path / "out", replace(first, settings={"D": 8, "e_model": 1, "sparse": False}))
     (base,) = grid.run(plan)
     assert base["status"] == "done", base["message"]
     worse = {name: value - 1 for name, value in base["metrics"].items()}
-    cells = [base, *({**base, "method": other.name, "metrics": worse} for other in others)]
+    cells = [{**base, "method": as_it_is.name}, base]
+    cells += [{**base, "method": other.name, "metrics": worse} for other in others]
     curves = ablation.curves(cells, "tiny")
-    assert list(curves) == ["β", "e_model", "re-ranker", "refresh"]
+    assert list(curves) == ["β", "e_model", "sparse view", "re-ranker", "refresh"]
     assert [value for value, _ in curves["β"]] == [i / 10 for i in range(11)]
     assert [measures["P@1"] - base["metrics"]["P@1"] for _, measures in curves["refresh"]] == [-1, 0]
     written = ablation.write_reports(cells, tmp_path / "out")
@@ -190,7 +505,8 @@ def test_the_command_runs_the_grid(out: Path, source: Path) -> None:
     ("changed", "message"),
     [
         ({"--methods": "knnn"}, "there is no method 'knnn': known are lightdxml, lightdxml-paper, astec, parabel"),
-        ({"--data": "nothing"}, "data set"),
+        ({"--data": "nothing"}, "a path, or one of see-also, debian-relations, Mediamill, Bibtex"),
+        ({"--data": "bibtex"}, "it to be fetched: lightdxml data get Bibtex"),
         ({"--data": ","}, "--data names nothing"),
         ({"--timeout": "soon"}, "--timeout soon is no time"),
         ({"--repeat": "0"}, "repeat is 0"),

@@ -93,25 +93,42 @@ class Astec(Method):
         "validation": 0.05,
     }
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        clusters = self.settings["clusters"]
+        if clusters is not None and (not isinstance(clusters, int) or clusters < 1 or clusters & (clusters - 1)):
+            raise ValueError(f"clusters is {clusters!r}: it must be a power of two, as 1, 2, 4, 8 …, or None")
+
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train all modules."""
         with parallel.use_threads(threads), threadpool_limits(limits=1, user_api="blas"):
             X, Y = check_features(X), check_labels(Y)
-            config = self._config(seed)
-            parts = set_aside(X, Y, config)
-            rng = np.random.default_rng(seed)
-            progress = Progress()
-            with self.phase("M1"):
-                features = self._surrogate(*parts[:2], config, rng, progress)
-            with self.phase("M2"):
-                found, near = self._shortlists(features, *parts[:2], progress)
-            with self.phase("M3+M4"):
-                self._trained = self._classifier(features, found, near, *parts[:2], config, rng, progress)
-            with self.phase("validation"):
-                self._choose_beta(*parts)
-            if self.settings["reranker"]:
-                with self.phase("re-ranker"):
-                    self._rerank(*parts, config, rng, progress)
+            with self.phase("compile"):
+                self._compile()
+            self._train(X, Y, seed, Progress())
+
+    def _compile(self) -> None:
+        """Train a toy, which compiles every kernel or loads it from disk: no module's time is to hold that."""
+        once = {"surrogate_epochs": 1, "epochs": 1, "reranker_epochs": 1, "validation": 0.0}
+        small = {"D": 4, "clusters": 2, "batch_size": 2, "k": 4, "neighbours": 2, "random_negatives": 1}
+        toy = csr_matrix(np.eye(4, dtype=np.float32))
+        Astec(**{**self.settings, **once, **small})._train(toy, toy, 0, Progress(show=False))
+
+    def _train(self, X: csr_matrix, Y: csr_matrix, seed: int, progress: Progress) -> None:
+        config = self._config(seed)
+        parts = set_aside(X, Y, config)
+        rng = np.random.default_rng(seed)
+        with self.phase("M1"):
+            features = self._surrogate(*parts[:2], config, rng, progress)
+        with self.phase("M2"):
+            found, near = self._shortlists(features, *parts[:2], progress)
+        with self.phase("M3+M4"):
+            self._trained = self._classifier(features, found, near, *parts[:2], config, rng, progress)
+        with self.phase("validation"):
+            self._choose_beta(*parts)
+        if self.settings["reranker"]:
+            with self.phase("re-ranker"):
+                self._rerank(*parts, config, rng, progress)
 
     def _config(self, seed: int) -> Config:
         chosen = self.settings
@@ -216,9 +233,10 @@ class Astec(Method):
         kept = Encoder(rounded(features.vectors, config.precision), features.relu)
         return _Trained(kept, found, state.encoder.residual, rounded(weights.W, config.precision), beta=1.0)
 
-    def _candidates(self, X: csr_matrix) -> Candidates:
+    def _candidates(self, X: csr_matrix, own: NDArray[np.int32] | None = None) -> Candidates:
+        """Return the labels to choose from; `own` are the numbers of documents that were trained on."""
         trained = self._trained
-        labels, nearness = self._near(trained.found, unit_rows(encode(trained.surrogate, X)))
+        labels, nearness = self._near(trained.found, unit_rows(encode(trained.surrogate, X)), own)
         embeddings = encode(replace(trained.surrogate, residual=trained.residual), X)
         logits = np.empty(labels.shape, dtype=np.float32)
 
@@ -229,7 +247,8 @@ class Astec(Method):
         return Candidates(labels, np.where(labels >= 0, nearness, -np.inf).astype(np.float32), logits)
 
     def _choose_beta(self, X: csr_matrix, Y: csr_matrix, X_held: csr_matrix, Y_held: csr_matrix) -> None:
-        curve = blending.curve(self._candidates(X_held), Y_held, inverse_propensity(Y))
+        held = self._candidates(X_held, _numbers(X, X_held))
+        curve = blending.curve(held, Y_held, inverse_propensity(Y))
         self._trained.beta, _ = blending.choose(curve)
 
     def _rerank(
@@ -248,7 +267,8 @@ class Astec(Method):
         second = reranker.train(
             X, Y, self._candidates, trained.beta, depth, replace(config, random_negatives=0), schedule, rng, progress
         )
-        reranker.choose(second, X_held, Y_held, self._candidates(X_held), trained.beta, inverse_propensity(Y))
+        held = self._candidates(X_held, _numbers(X, X_held))
+        reranker.choose(second, X_held, Y_held, held, trained.beta, inverse_propensity(Y))
         trained.second = second
 
     def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -264,6 +284,8 @@ class Astec(Method):
                 candidates = reranker.rerank(trained.second, X[start:stop], candidates, beta)
                 beta = trained.second.beta
             labels[start:stop], scores[start:stop] = top(candidates.labels, blend(candidates, beta), k)
+        # As LightDXML does: nothing is known of a document without features.
+        labels[np.diff(X.indptr) == 0] = -1
         scores[labels < 0] = 0
         return labels, scores
 
@@ -281,6 +303,11 @@ class Astec(Method):
             "document_pointers": trained.found.labels_of.indptr.astype(np.int32),
             "document_labels": trained.found.labels_of.indices,
         }
+        for name, index in (("index", trained.found.centroids), ("documents", trained.found.documents)):
+            if index.kind == "hnsw":
+                graph = shortlists.graph_of(index)
+                content[f"{name}_levels"], content[f"{name}_neighbours"] = graph.levels, graph.neighbours
+                content[f"{name}_entry"] = np.array([graph.entry], dtype=np.int32)
         arrays.write(folder / "astec.safetensors", content)
         if trained.second is not None:
             second = {"word_vectors": trained.second.encoder.vectors, "classifier": trained.second.W}
@@ -297,6 +324,11 @@ def cluster_count(n_labels: int) -> int:
     """
     wanted = max(1.0, n_labels / _LABELS_PER_CLUSTER)
     return min(int(2 ** round(np.log2(wanted))), _MOST_CLUSTERS)
+
+
+def _numbers(X: csr_matrix, X_held: csr_matrix) -> NDArray[np.int32] | None:
+    """Return the documents' numbers where those to validate on are those that were trained on, else None."""
+    return np.arange(X.shape[0], dtype=np.int32) if X_held is X else None
 
 
 def _label_votes(

@@ -40,7 +40,10 @@ _PAPER_SETS = {
 
 
 class Ours(Method):
-    """LightDXML with the default preset; any setting of `Config` can be given, None takes the preset's."""
+    """LightDXML with the default preset; any setting of `Config` can be given, None takes the preset's.
+
+    With a re-ranker, which is for two views, there is no sparse view.
+    """
 
     name = "lightdxml"
     about = "LightDXML, default preset"
@@ -72,6 +75,8 @@ class Ours(Method):
         """Return the settings for so many documents and labels."""
         names = {field.name for field in fields(Config)}
         given = {name: value for name, value in self.settings.items() if name in names and value is not None}
+        if self.settings["reranker"]:
+            given["sparse"] = False
         return configure(self.preset(labels), documents, seed=seed, **given)
 
     def preset(self, labels: int) -> str:
@@ -84,7 +89,7 @@ class Ours(Method):
         schedule = Schedule(chosen["reranker_epochs"], chosen["reranker_rate"], (chosen["reranker_halved_at"],))
         second = reranker.train(
             *parts[:2],
-            lambda some: model.find_candidates(trained, some),
+            lambda some, _: model.find_candidates(trained, some),
             trained.beta,
             min(chosen["reranker_depth"], trained.n_labels),
             replace(config, random_negatives=0, feature_rate=1.0),
@@ -144,5 +149,7 @@ def _reranked(trained: Model, second: Reranker, X: csr_matrix, k: int) -> tuple[
         candidates = model.find_candidates(trained, X[start:stop])
         candidates = reranker.rerank(second, X[start:stop], candidates, trained.beta)
         labels[start:stop], scores[start:stop] = model.top(candidates.labels, model.blend(candidates, second.beta), k)
+    # As without a re-ranker: a document without features gets no labels.
+    labels[np.diff(X.indptr) == 0] = -1
     scores[labels < 0] = 0
     return labels, scores

@@ -41,7 +41,7 @@ class Reranker:
 def train(
     X: csr_matrix,
     Y: csr_matrix,
-    candidates: Callable[[csr_matrix], Candidates],
+    candidates: Callable[[csr_matrix, NDArray[np.int32]], Candidates],
     beta: float,
     depth: int,
     config: Config,
@@ -49,8 +49,11 @@ def train(
     rng: np.random.Generator,
     progress: Progress,
 ) -> Reranker:
-    """Train on each document's labels and the wrong ones among the first network's `depth` best."""
-    mistakes = _mistakes(X, Y, candidates, beta, depth)
+    """Train on each document's labels and the wrong ones among the first network's `depth` best.
+
+    `candidates` are the first network's of some documents, whose numbers (rows of X) it is told as well.
+    """
+    mistakes = _mistakes(X, candidates, beta, depth)
     features = embedding.start(X.shape[1], config, rng, None)
     second = classifier.start(Y.shape[1], config, rng)
     room = classifier.scratch(Y, depth, 0, config)
@@ -70,12 +73,12 @@ def train(
 
 
 def _mistakes(
-    X: csr_matrix, Y: csr_matrix, candidates: Callable[[csr_matrix], Candidates], beta: float, depth: int
+    X: csr_matrix, candidates: Callable[[csr_matrix, NDArray[np.int32]], Candidates], beta: float, depth: int
 ) -> NDArray[np.int32]:
     """Return each document's `depth` best labels by the first network; its own among them are no negatives anyway."""
     best = np.empty((X.shape[0], depth), dtype=np.int32)
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
-        some = candidates(X[start:stop])
+        some = candidates(X[start:stop], np.arange(start, stop, dtype=np.int32))
         best[start:stop], _ = top(some.labels, blend(some, beta), depth)
     return best
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lightdxml.baselines.ours import Ours
-from lightdxml.bench import plots, tables
+from lightdxml.bench import plots, results, tables
 from lightdxml.bench.grid import Variant
+from lightdxml.bench.results import Group
 from lightdxml.config import Config
 from lightdxml.data.files import writing_text
 from lightdxml.training.blend import GRID
@@ -22,27 +23,32 @@ _TRIED: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 _NEVER = 1_000_000
 _BASE = "as it is"
-_RERANKED = "with re-ranker"
-_ONE_SHORTLIST = "without refresh"
+_DENSE = "without sparse view"
+_RERANKED = "without sparse view, with re-ranker"
+_ONE_SHORTLIST = "without sparse view and refresh"
 
 Curve = list[tuple[Any, dict[str, float]]]
 
 
 def variants() -> tuple[Variant, ...]:
-    """Return the variants of LightDXML to run; β is varied on the first, which needs no new training.
+    """Return the variants of LightDXML to run; β is varied on the second, which needs no new training.
 
-    >>> [variant.name for variant in variants()][:3]
-    ['as it is', 'with re-ranker', 'without refresh']
+    All but the first are the paper's two views: what the cycle does shows best without the third.
+
+    >>> [variant.name for variant in variants()][:2]
+    ['as it is', 'without sparse view']
     """
+    dense = {"sparse": False}
     changed = [
-        Variant(_name(setting, value), "lightdxml", {setting: value})
+        Variant(_name(setting, value), "lightdxml", {**dense, setting: value})
         for setting, values in _TRIED.values()
         for value in values
     ]
     return (
-        Variant(_BASE, "lightdxml", along={"beta": list(GRID[::2])}),
-        Variant(_RERANKED, "lightdxml", {"reranker": True}),
-        Variant(_ONE_SHORTLIST, "lightdxml", {"e_hat_label": _NEVER}),
+        Variant(_BASE, "lightdxml"),
+        Variant(_DENSE, "lightdxml", dense, {"beta": list(GRID[::2])}),
+        Variant(_RERANKED, "lightdxml", {**dense, "reranker": True}),
+        Variant(_ONE_SHORTLIST, "lightdxml", {**dense, "e_hat_label": _NEVER}),
         *changed,
     )
 
@@ -57,23 +63,41 @@ def chosen(cell: dict[str, Any]) -> Config:
 
 
 def curves(cells: Sequence[dict[str, Any]], data: str) -> dict[str, Curve]:
-    """Return for each thing that was varied its values with what was measured."""
-    done = {cell["method"]: cell for cell in cells if cell["data"] == data and cell["status"] == "done"}
+    """Return for each thing that was varied its values with what was measured, the mean of all repeats."""
+    groups = [group for group in results.grouped(cells) if group.data == data and group.done]
+    done = {group.method: _mean([cell["metrics"] for cell in group.done]) for group in groups}
     found: dict[str, Curve] = {}
-    if _BASE in done:
-        found["β"] = [(value, measures) for value, measures in done[_BASE]["along"]["beta"]]
+    for group in groups:
+        if group.method == _DENSE:
+            found["β"] = _mean_curve([cell["along"]["beta"] for cell in group.done])
     for shown, (setting, values) in _TRIED.items():
-        measured = [(value, done[name]["metrics"]) for value in values if (name := _name(setting, value)) in done]
+        measured = [(value, done[name]) for value in values if (name := _name(setting, value)) in done]
         if measured:
             found[shown] = measured
-    for shown, without, with_it in (("re-ranker", _BASE, _RERANKED), ("refresh", _ONE_SHORTLIST, _BASE)):
+    pairs = (("sparse view", _DENSE, _BASE), ("re-ranker", _DENSE, _RERANKED), ("refresh", _ONE_SHORTLIST, _DENSE))
+    for shown, without, with_it in pairs:
         if without in done and with_it in done:
-            found[shown] = [("without", done[without]["metrics"]), ("with", done[with_it]["metrics"])]
+            found[shown] = [("without", done[without]), ("with", done[with_it])]
     return found
+
+
+def _mean(measures: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return the means of what all repeats have measured.
+
+    >>> _mean([{"P@1": 50.0}, {"P@1": 60.0}])
+    {'P@1': 55.0}
+    """
+    return {name: sum(some[name] for some in measures) / len(measures) for name in measures[0]}
+
+
+def _mean_curve(repeats: Sequence[Curve]) -> Curve:
+    # All repeats have tried the same values, in one order.
+    return [(points[0][0], _mean([measures for _, measures in points])) for points in zip(*repeats, strict=True)]
 
 
 def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
     """Write a figure a data set, a table of all, and the cells as JSON and CSV."""
+    results.check_alike(cells)
     written = []
     text = []
     for data in dict.fromkeys(cell["data"] for cell in cells):
@@ -82,7 +106,7 @@ def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
             continue
         config = chosen(next(cell for cell in cells if cell["data"] == data))
         marks: dict[str, Any] = {"e_model": config.e_model, "k": config.k, "ê_label": config.e_hat_label}
-        marks |= {"re-ranker": "without", "refresh": "with"}
+        marks |= {"sparse view": "with", "re-ranker": "without", "refresh": "with"}
         path = out / f"ablation-{data}.png"
         plots.ablation(found, path, marks)
         written.append(path)
@@ -96,23 +120,25 @@ def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
 
 
 def _table(cells: Sequence[dict[str, Any]], data: str) -> str:
-    """Return a Markdown table: each variant, and what it changes against LightDXML as it is."""
-    rows = [cell for cell in cells if cell["data"] == data]
-    base = next((cell for cell in rows if cell["method"] == _BASE and cell["status"] == "done"), None)
+    """Return a Markdown table: each variant, in the mean, and what it changes against LightDXML as it is."""
+    groups = [group for group in results.grouped(cells) if group.data == data]
+    base = next((group for group in groups if group.method == _BASE and group.done), None)
     names = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
     lines = [f"### {data}", "", f"| Variant | {' | '.join(names)} | train | size |", "|---" + "|---:" * 8 + "|"]
-    for cell in rows:
-        if cell["status"] != "done":
-            lines.append(f"| {cell['method']} | {cell['status']}: {cell['message']} |" + " |" * 7)
+    for group in groups:
+        if not group.done:
+            first = group.rest[0]
+            lines.append(f"| {group.method} | {first['status']}: {first['message']} |" + " |" * 7)
             continue
-        figures = [_figure(cell, base, name) for name in names]
-        costs = [tables.seconds(cell["train_seconds"]), tables.megabytes(cell["size_mb"])]
-        lines.append(f"| {cell['method']} | {' | '.join([*figures, *costs])} |")
+        some = f" ({len(group.done)} of {len(group.done) + len(group.rest)} runs)" if group.rest else ""
+        figures = [_figure(group, base, name) for name in names]
+        costs = [tables.seconds(group.values["train_seconds"].mean), tables.megabytes(group.values["size_mb"].mean)]
+        lines.append(f"| {group.method}{some} | {' | '.join([*figures, *costs])} |")
     return "\n".join(lines)
 
 
-def _figure(cell: dict[str, Any], base: dict[str, Any] | None, name: str) -> str:
-    value = cell["metrics"][name]
-    if base is None or cell is base:
+def _figure(group: Group, base: Group | None, name: str) -> str:
+    value = group.values[name].mean
+    if base is None or group is base:
         return f"{value:.2f}"
-    return f"{value:.2f} ({value - base['metrics'][name]:+.2f})"
+    return f"{value:.2f} ({value - base.values[name].mean:+.2f})"

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -15,12 +18,14 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
 
 from lightdxml.baselines import method
 from lightdxml.baselines.base import Method, TooLargeError
 from lightdxml.bench import machine, matrices
 from lightdxml.bench.matrices import Matrices
 from lightdxml.data.files import writing_text
+from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
 from lightdxml.progress import peak_memory
 
@@ -28,11 +33,15 @@ CUTS = (1, 3, 5)
 MEASURES = ("P", "nDCG", "PSP", "PSnDCG")
 _SINGLE, _WARM = 200, 20
 _SINGLE_SECONDS = 30.0
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a cell is told: the method and its settings, where its matrices are, and where the result goes."""
+    """What a cell is told: the method and its settings, where its matrices are, and where the result goes.
+
+    `name` is how tables call it, where that is not the method's own name; `parent` is the process that waits for it.
+    """
 
     data: str
     method: str
@@ -43,6 +52,8 @@ class Job:
     threads: int = 1
     settings: dict[str, Any] = field(default_factory=dict)
     along: dict[str, list[Any]] = field(default_factory=dict)
+    name: str = ""
+    parent: int = 0
 
 
 def header(job: Job, sizes: dict[str, int]) -> dict[str, Any]:
@@ -50,7 +61,7 @@ def header(job: Job, sizes: dict[str, int]) -> dict[str, Any]:
     chosen = method(job.method)
     return {
         "data": job.data,
-        "method": job.method,
+        "method": job.name or job.method,
         "repeat": job.repeat,
         "seed": job.seed,
         "threads": job.threads,
@@ -62,21 +73,29 @@ def header(job: Job, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Train and measure."""
+    """Train and measure, all of it on as many threads as the job says."""
+    with parallel.use_threads(job.threads), threadpool_limits(limits=job.threads):
+        return _run(job)
+
+
+def _run(job: Job) -> dict[str, Any]:
     data = matrices.read(Path(job.matrices))
     trained = method(job.method)(**job.settings)
+    given = dict(trained.settings)
     start = time.perf_counter()
     trained.fit(data.X, data.Y, seed=job.seed, threads=job.threads)
     seconds = time.perf_counter() - start
-    peak = peak_memory().get("peak_mb")
-    return {
+    held = {name: value for name, value in trained.settings.items() if value != given[name]}
+    measured = {
         "train_seconds": seconds,
         "phases": trained.phases,
-        "peak_mb": peak,
         "size_mb": size_on_disk(trained),
         **_predictions(trained, data),
+        **({"held_settings": held} if held else {}),
         **({"along": _along(trained, data, job.along)} if job.along else {}),
     }
+    # Of training and prediction; whoever started this process adds what its own processes held.
+    return {**measured, "peak_mb": peak_memory().get("peak_mb")}
 
 
 def _along(trained: Method, data: Matrices, wanted: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -143,12 +162,25 @@ def write(path: Path, content: dict[str, Any]) -> None:
 def main(path: Path) -> None:
     """Do the job of this file."""
     job = Job(**json.loads(path.read_text("utf-8")))
+    _end_with(job.parent)
     sizes = json.loads((Path(job.matrices) / "facts.json").read_text("utf-8"))["sizes"]
+    # Before the work: what is installed may change while it lasts.
+    first = header(job, sizes)
     try:
         outcome: dict[str, Any] = {"status": "done", "message": "", **run(job)}
     except TooLargeError as error:
         outcome = {"status": "skipped", "message": str(error)}
-    write(Path(job.result), {**header(job, sizes), **outcome})
+    write(Path(job.result), {**first, **outcome})
+
+
+def _end_with(parent: int) -> None:
+    """See to it that this process ends when its parent does, whatever ends that (on Linux)."""
+    if not parent or not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:
+        # It has ended already.
+        sys.exit(1)
 
 
 def as_json(job: Job) -> str:

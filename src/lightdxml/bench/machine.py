@@ -14,6 +14,7 @@ from typing import Any
 import lightdxml
 
 _ALWAYS = ("numpy", "scipy", "numba", "faiss-cpu", "scikit-learn")
+_MEASURING = ("bench/cell.py", "bench/matrices.py")
 
 
 def describe() -> dict[str, Any]:
@@ -22,11 +23,9 @@ def describe() -> dict[str, Any]:
     >>> sorted(describe())
     ['cores', 'memory_gb', 'processor', 'system']
     """
-    from lightdxml.kernels.parallel import thread_count
-
     return {
         "processor": _processor(),
-        "cores": thread_count(),
+        "cores": os.cpu_count() or 1,
         "memory_gb": round(_memory() / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
     }
@@ -46,6 +45,36 @@ def _memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 0
+
+
+def resident_mb(session: int) -> float | None:
+    """Return the memory that all processes of a session hold now, in MB; None where the system does not tell.
+
+    What processes may share (libraries, mapped files) counts once: as much as the one with most of it has.
+
+    >>> (resident_mb(os.getsid(0)) or 1.0) > 0
+    True
+    """
+    own, shared = 0, 0
+    for folder in _processes():
+        try:
+            # The name of a program stands in brackets, and may hold anything.
+            fields = (folder / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) != session:
+                continue
+            _, resident, common, *_ = map(int, (folder / "statm").read_text("utf-8").split())
+        except (OSError, ValueError, IndexError):
+            continue  # it has ended
+        own += resident - common
+        shared = max(shared, common)
+    return (own + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if own + shared else None
+
+
+def _processes() -> list[Path]:
+    try:
+        return [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
+    except OSError:
+        return []
 
 
 def versions(packages: Iterable[str] = ()) -> dict[str, str]:
@@ -69,11 +98,14 @@ def _version(distribution: str) -> str:
 
 @lru_cache(maxsize=1)
 def _source_mark() -> str:
-    """Return a mark of what can change a result: the package without its faces (command line, tables, plots)."""
+    """Return a mark of what can change a result: the package without its faces (command line, tables, plots).
+
+    It is that of the first call: a process that goes on while files change is what it was when it began.
+    """
     root = Path(lightdxml.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if not name.startswith(("cli/", "bench/", "report/")):
+        if name in _MEASURING or not name.startswith(("cli/", "bench/", "report/")):
             digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:8]

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
 import time
+import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +18,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.data import Dataset, load
-from lightdxml.data.files import writing_text
-from lightdxml.data.registry import propensity_constants
+from lightdxml.data import DataError, Dataset, Split, load, registry
+from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.files import base_name, writing_text
+from lightdxml.data.folder import innermost
 from lightdxml.data.split import split
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import check_features
@@ -56,16 +62,76 @@ class Matrices:
     facts: dict[str, Any]
 
 
+def names_of(sources: Sequence[str]) -> list[str]:
+    """Return the names of data sets, without reading them; raise where one is not there, or two have one name.
+
+    Raises
+    ------
+    ValueError
+        Of one sentence.
+
+    Examples
+    --------
+    >>> names_of(["see-also"])
+    ['see-also']
+    """
+    named: dict[str, str] = {}
+    for source in sources:
+        name = _name(source)
+        if name in named:
+            raise ValueError(
+                f"{named[name]} and {source} are both called {name}: name one of them, or run each with its own --out"
+            )
+        named[name] = source
+    return list(named)
+
+
+def _name(source: str) -> str:
+    """Return a name that a file can have."""
+    place = _locate(source)
+    if isinstance(place, str):
+        return place
+    name = innermost(place).name if place.is_dir() else base_name(place).partition(".")[0]
+    safe = re.sub(r"[/\\\x00-\x1f]", "-", name).lstrip(".")
+    if not safe:
+        raise DataError(source, "a data set whose name is empty or begins with a dot", "a folder with a plain name")
+    return safe
+
+
+def _locate(source: str) -> Path | str:
+    """Return the place of a data set, without dots, or its name where it is built here."""
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises
+    if source.strip() and path.exists():
+        return path.resolve() if ".." in path.parts or not path.name else path.absolute()
+    cached = find_cached(source) if path.parent == Path() else None
+    if cached is not None:
+        return cached
+    if source.lower() in BUILDERS:
+        return source.lower()
+    known = [entry.name for entry in registry.entries()]
+    for name in known:
+        if name.lower() == source.lower():
+            found = "a known data set that is not here yet"
+            raise DataError(source, found, f"it to be fetched: lightdxml data get {name}")
+    names = ", ".join((*BUILDERS, *known))
+    raise DataError(source, "neither a file nor a data set of this name", f"a path, or one of {names}")
+
+
 def prepare(source: str, folder: Path, text: TextSettings, seed: int = 0) -> str:
     """Read a data set, make its matrices unless they are there, and return its name.
 
     Texts become features by what is in the training part alone. Without a test part, a fifth is set aside for it.
     """
-    data = load(source)
-    target = folder / data.name
+    place, called = _locate(source), _name(source)
+    data = load(place)
+    origin = {"source": place if isinstance(place, str) else str(place.resolve()), "fingerprint": fingerprint(data)}
+    target = folder / called
     if (target / _FACTS).exists():
-        _check_same(target, source, text)
-        return data.name
+        _check_same(target, origin, text)
+        return called
+    if target.exists():
+        # Whoever began it did not come to its end.
+        shutil.rmtree(target)
     if data.test is None:
         data = split(data, test=_TEST_SHARE, seed=seed)
     start = time.perf_counter()
@@ -84,23 +150,58 @@ def prepare(source: str, folder: Path, text: TextSettings, seed: int = 0) -> str
     for name, matrix in parts.items():
         scipy.sparse.save_npz(target / f"{name}.npz", matrix, compressed=False)
     facts = {
-        "name": data.name,
-        "source": source,
+        "name": called,
+        **origin,
         "text": asdict(text) if data.train.X is None else None,
         "vectorise_seconds": seconds if data.train.X is None else 0.0,
-        "propensity": propensity_constants(data.name),
+        "propensity": registry.propensity_constants(data.name),
         "sizes": _sizes(parts),
     }
     # Last of all: a folder without it is not complete.
     with writing_text(target / _FACTS) as stream:
         json.dump(facts, stream, indent=2)
-    return data.name
+    return called
 
 
-def _check_same(target: Path, source: str, text: TextSettings) -> None:
+def fingerprint(data: Dataset) -> dict[str, Any]:
+    """Return what tells data sets apart: shapes, numbers of entries, and checksums of labels and features or texts.
+
+    >>> one = Dataset("one", Split(Y=csr_matrix(np.eye(2, dtype=np.float32)), X=csr_matrix([[1.0, 0], [0, 1]])))
+    >>> fingerprint(one)["train"]["Y"][:2]
+    [[2, 2], 2]
+    """
+    parts = {"train": data.train, "test": data.test, "dev": data.dev}
+    return {name: _part_mark(part) for name, part in parts.items() if part is not None}
+
+
+def _part_mark(part: Split) -> dict[str, Any]:
+    mark: dict[str, Any] = {"Y": _matrix_mark(part.Y)}
+    if part.X is not None:
+        mark["X"] = _matrix_mark(part.X)
+    else:
+        checksum = 0
+        for text in part.texts or []:
+            checksum = zlib.crc32(text.encode("utf-8", "surrogatepass") + b"\0", checksum)
+        mark["texts"] = [len(part), checksum]
+    if part.ignore is not None:
+        mark["ignore"] = [len(part.ignore), zlib.crc32(np.ascontiguousarray(part.ignore).data)]
+    return mark
+
+
+def _matrix_mark(matrix: csr_matrix) -> list[Any]:
+    checksum = 0
+    # In types of one size: which ones a reader takes says nothing about the data.
+    for array, kind in ((matrix.indptr, np.int64), (matrix.indices, np.int64), (matrix.data, np.float32)):
+        checksum = zlib.crc32(np.ascontiguousarray(array, dtype=kind).data, checksum)
+    return [list(matrix.shape), int(matrix.nnz), checksum]
+
+
+def _check_same(target: Path, origin: dict[str, Any], text: TextSettings) -> None:
     facts = json.loads((target / _FACTS).read_text("utf-8"))
-    if facts["source"] != source:
-        raise ValueError(f"{target} was made from {facts['source']}, not from {source}: use another --out")
+    if facts["source"] != origin["source"]:
+        raise ValueError(f"{target} was made from {facts['source']}, not from {origin['source']}: use another --out")
+    if facts.get("fingerprint") != origin["fingerprint"]:
+        raise ValueError(f"{target} was made from {facts['source']} as it was, which has changed: use another --out")
     if facts["text"] not in (None, asdict(text)):
         raise ValueError(f"{target} was made with other text settings: use another --out")
 

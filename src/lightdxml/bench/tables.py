@@ -18,7 +18,8 @@ from lightdxml.data.files import writing_text
 # The order of a cell's parts in the CSV.
 _PARTS = (
     "data", "method", "repeat", "seed", "threads", "status", "message", "train_seconds", "size_mb", "batch_ms",
-    "single_ms", "peak_mb", "metrics", "phases", "sizes", "settings", "versions", "machine",
+    "single_ms", "peak_mb", "metrics", "phases", "sizes", "settings", "held_settings",
+    "versions", "machine", "limit",
 )  # fmt: skip
 _NONE = "–"
 MODULES = ("M1", "M2", "M3+M4", "re-ranker")
@@ -168,6 +169,7 @@ def _preamble(cells: Sequence[dict[str, Any]]) -> str:
     lines = [f"Measured on {_text(machine(cells[0]))}{used}, with {_text(_versions(versions))}."]
     if any(len(group.done) > 1 for group in grouped(cells)):
         lines.append("Numbers are means of repeats, with the lowest and the highest in brackets.")
+    lines.append("Peak memory is that of training and prediction, all processes of a method together.")
     lines.append("The best of what was measured is in bold.")
     return "  \n".join(lines)
 
@@ -336,7 +338,10 @@ def settings_table(cells: Sequence[dict[str, Any]]) -> str:
             # None leaves the choice to the method.
             given = [f"{key}={value}" for key, value in cell["settings"].items() if value is not None]
             settings = ", ".join(f"`{_code(one)}`" for one in given)
-            words = "; ".join(filter(None, (settings or "no settings", _text(_versions(cell["versions"])))))
+            # What a method had to change by itself.
+            held = ", ".join(f"`{_code(f'{key}={value}')}`" for key, value in cell.get("held_settings", {}).items())
+            held = held and f"held with {held}"
+            words = "; ".join(filter(None, (settings or "no settings", held, _text(_versions(cell["versions"])))))
             choices.setdefault(words, []).append(cell["data"])
         for words, data in choices.items():
             where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(choices) > 1 else ""

@@ -29,6 +29,8 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "documents": trained.n_documents,
         "from": "features" if trained.vectoriser is None else "texts",
         "beta": trained.beta,
+        "gamma": None if trained.sparse is None else trained.gamma,
+        "sparse_weights": 0 if trained.sparse is None else len(trained.sparse.weights),
         "index": trained.shortlist.kind,
         "precision": str(trained.classifier.dtype),
         "validation": trained.metrics,
@@ -59,7 +61,12 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("features", f"{content['features']:,}", f"from {content['from']}"),
         ("trained on", f"{content['documents']:,}", "documents"),
         ("on disk", f"{sum(content['bytes'].values()) / 1e6:,.1f} MB", f"{content['precision']}, {content['index']}"),
-        ("β", f"{content['beta']:g}", "the classifier's share in a score"),
+        ("β", f"{content['beta']:g}", "the classifier's share in a score, against nearness"),
+        *(
+            []
+            if content["gamma"] is None
+            else [("γ", f"{content['gamma']:g}", f"the sparse view's share; {content['sparse_weights']:,} weights")]
+        ),
         *(
             (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
             for name in ("P", "PSP")

@@ -115,10 +115,12 @@ def run(
     trained = estimator.model_
     if json:
         content: dict[str, Any] = {"model": str(model), "seconds": seconds, "beta": trained.beta}
+        content["gamma"] = None if trained.sparse is None else trained.gamma
         print_json(content | {"validation": trained.metrics, "config": vars(trained.config)})
         return
     figures = "  ".join(f"{name} {trained.metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
-    line = f"{loaded.name}: trained in {seconds:.1f} s, β {trained.beta:g}; on validation documents {figures}"
+    shares = f"β {trained.beta:g}" + ("" if trained.sparse is None else f", γ {trained.gamma:g}")
+    line = f"{loaded.name}: trained in {seconds:.1f} s, {shares}; on validation documents {figures}"
     console.print(line, markup=False, soft_wrap=True)
     following = shlex.join(
         ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding, old_split)]

@@ -349,6 +349,20 @@ def beta_curve(validation: dict[str, Any]) -> list[tuple[float, dict[str, float]
         return []
 
 
+def gamma_curve(history: Sequence[dict[str, Any]], beta: float) -> list[tuple[float, dict[str, float]]]:
+    """Return γ and what was measured with it and this β; empty where the history does not say.
+
+    >>> history = [{"phase": "blend", "surface": [[[0.1, 0.5], {"P@1": 60}], [[0.2, 0.5], {"P@1": 61}]]}]
+    >>> gamma_curve(history, 0.2)
+    [(0.5, {'P@1': 61.0})]
+    """
+    surface: Any = next((entry.get("surface") for entry in history if entry.get("phase") == "blend"), ())
+    try:
+        return beta_curve({"curve": [(shares[1], figures) for shares, figures in surface if shares[0] == beta]})
+    except (TypeError, ValueError, IndexError, KeyError):
+        return []
+
+
 def nearest_preset(config: Config, documents: int | None) -> tuple[str, dict[str, Any]]:
     """Return the preset that a configuration is nearest to, and in what it differs from that.
 

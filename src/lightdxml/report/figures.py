@@ -16,13 +16,14 @@ from matplotlib.ticker import MaxNLocator
 from lightdxml.report.analysis import Bin
 
 # Mid-tones: readable on white and on black. The page's style sheet sets the colour of text.
-BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, GREY = (
+BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, GREY = (
     "#3b82c4",
     "#d9772b",
     "#3f9b62",
     "#9a6cc0",
     "#cf5566",
     "#2a9d9d",
+    "#9c7a4d",
     "#888888",
 )
 COLOURS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
@@ -33,6 +34,7 @@ PHASES = {
     "index": TEAL,
     "shortlist": GREEN,
     "classifier": BLUE,
+    "sparse view": BROWN,
     "validation": ORANGE,
     "other": GREY,
 }
@@ -113,24 +115,27 @@ def shortlist(epochs: Sequence[int], shares: Sequence[float]) -> str:
     return _svg("shortlist", "Recall of the shortlist by epoch", draw)
 
 
-def beta(curve: Sequence[tuple[float, dict[str, float]]], chosen: float) -> str:
-    """Draw P and PSP against β, each with a scale of its own: their changes are what matters."""
-    betas = [one for one, _ in curve]
+def share(curve: Sequence[tuple[float, dict[str, float]]], chosen: float, symbol: str, ends: tuple[str, str]) -> str:
+    """Draw P and PSP against β or γ, each with a scale of its own: their changes are what matters.
+
+    `ends` says what stands alone where it is 0 and where it is 1.
+    """
+    values = [one for one, _ in curve]
 
     def draw(figure: Figure) -> None:
         pair = figure.subplots(2, sharex=True)
         for axes, name, colour in zip(pair, ("P", "PSP"), (BLUE, ORANGE), strict=True):
             first = [measured[f"{name}@1"] for _, measured in curve]
             means = [sum(measured[f"{name}@{k}"] for k in (1, 3, 5)) / 3 for _, measured in curve]
-            axes.plot(betas, first, "o-", color=colour, markersize=3, label=f"{name}@1")
-            axes.plot(betas, means, "--", color=colour, alpha=0.75, label="mean @1, 3, 5")
-            axes.axvline(chosen, color=GREY, linestyle=":", label=f"β = {chosen:g}")
+            axes.plot(values, first, "o-", color=colour, markersize=3, label=f"{name}@1")
+            axes.plot(values, means, "--", color=colour, alpha=0.75, label="mean @1, 3, 5")
+            axes.axvline(chosen, color=GREY, linestyle=":", label=f"{symbol} = {chosen:g}")
             axes.set(ylabel="%")
             axes.margins(y=0.15)
             _legend(axes)
-        pair[-1].set(xlabel="β: 0 label embeddings alone, 1 classifier alone")
+        pair[-1].set(xlabel=f"{symbol}: 0 {ends[0]}, 1 {ends[1]}")
 
-    return _svg("beta", "P and PSP against β", draw, (4.7, 3.7))
+    return _svg("share", f"P and PSP against {symbol}", draw, (4.7, 3.7))
 
 
 def frequency(bins: Sequence[Bin]) -> str:

@@ -79,7 +79,7 @@ def page(subject: Subject) -> str:
         _summary(subject),
         _section("Accuracy", _accuracy(subject)),
         _section("Training", _training(subject)),
-        _section("Classifier or label embeddings: β", _beta(subject)),
+        _section("How much each view counts", _shares(subject)),
         _section("From rare to frequent labels", _frequency(subject, counted)),
         _section("Most confused labels", _confusions(subject, counted)),
         _section("Time", _time(subject)),
@@ -218,6 +218,7 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
         ("Labels", f"{model.n_labels:,}"),
         ("Features" if model.vectoriser is None else "Words", f"{model.n_features:,}"),
         ("β, the classifier's share", f"{model.beta:g}"),
+        *([] if model.sparse is None else [("γ, the sparse view's share", f"{model.gamma:g}")]),
         ("True labels among the candidates", f"{subject.measured.reach:.2f} %"),
         ("Size of the model", size(sum(array.bytes for array in analysis.arrays(model)))),
         ("Settings", settings),
@@ -280,29 +281,37 @@ def _shortlist_note(history: list[dict[str, Any]]) -> str:
     return ""
 
 
-def _beta(subject: Subject) -> str:
+def _shares(subject: Subject) -> str:
+    """Return what the views' shares in the score are, and what others would have given."""
     model = subject.estimator.model_
-    kept = analysis.kept_validation(_history(subject))
-    curve = analysis.beta_curve(kept[1]) if kept is not None else []
+    history = _history(subject)
+    if model.sparse is not None:
+        curve, symbol, chosen = analysis.gamma_curve(history, model.beta), "γ", model.gamma
+        ends = ("the dense views alone", "the sparse view alone")
+        score = (
+            "The logarithm of a label's score is γ · sparse view + (1 − γ) · (β · classifier + (1 − β) · nearness of "
+            f"the label embedding), with β {model.beta:g}. Of the β and γ"
+        )
+    else:
+        kept = analysis.kept_validation(history)
+        curve, symbol, chosen = analysis.beta_curve(kept[1]) if kept is not None else [], "β", model.beta
+        ends = ("label embeddings alone", "classifier alone")
+        score = "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β"
     if len(curve) < 2:
         why = "no other was tried in training" if curve else "the model has no record of how it was chosen"
-        return _note(f"β is {model.beta:g}; {why}.")
+        return _note(f"{symbol} is {chosen:g}; {why}.")
     says = (
-        "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β whose P@1, "
-        f"P@3 and P@5 on validation documents are within {TOLERANCE:g} points of the best, the one with the highest "
-        "mean PSP is taken."
+        f"{score} whose P@1, P@3 and P@5 on validation documents are within {TOLERANCE:g} points of the best, the one "
+        "with the highest mean PSP is taken."
     )
-    shown = {0.0, 0.25, 0.5, 0.75, 1.0, model.beta}
+    shown = {0.0, 0.25, 0.5, 0.75, 1.0, chosen} if model.sparse is None else {value for value, _ in curve}
     rows = [
-        [
-            _chosen(beta, model.beta),
-            *(_percent(value) for name in ("P", "PSP") for value in _first_and_mean(name, found)),
-        ]
-        for beta, found in curve
-        if beta in shown
+        [_chosen(value, chosen), *(_percent(f) for name in ("P", "PSP") for f in _first_and_mean(name, found))]
+        for value, found in curve
+        if value in shown
     ]
-    table = _table(("β", "P@1", "P, mean", "PSP@1", "PSP, mean"), rows)
-    drawn = _figure(figures.beta(curve, model.beta), "On validation documents; means over @1, @3 and @5.")
+    table = _table((symbol, "P@1", "P, mean", "PSP@1", "PSP, mean"), rows)
+    drawn = _figure(figures.share(curve, chosen, symbol, ends), "On validation documents; means over @1, @3 and @5.")
     return f'<div class="pair">\n{drawn}<div>{table}{_note(says)}</div>\n</div>\n'
 
 

@@ -1,15 +1,23 @@
-"""Step 6's one number: β, the classifier's share in the blended score, chosen on validation data."""
+"""Step 6's numbers: β, the classifier's share in the blended score, and γ, the sparse view's, by validation data."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.config import Config
 from lightdxml.metrics import evaluate
-from lightdxml.model import Candidates, sigmoid, top
+from lightdxml.model import Candidates, Model, blend_views, find_candidates, score, sigmoid, top
 
+T = TypeVar("T", float, tuple[float, float])
 GRID = tuple(i / 20 for i in range(21))
+# Of three views: coarser, as there are two to choose.
+BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # How much precision, in points, may be given up for the tail: about the noise of a few thousand validation documents.
 TOLERANCE = 0.5
 
@@ -36,8 +44,29 @@ def curve(
     return results
 
 
-def choose(results: list[tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
-    """Return the β that serves the tail best among those whose P@1, 3 and 5 are as good as the best, but for noise.
+def surface(
+    candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], config: Config
+) -> list[tuple[tuple[float, float], dict[str, float]]]:
+    """Return the measures of three views for each β and γ; for those alone that the settings leave open."""
+    betas = BETAS if config.beta is None else (config.beta,)
+    gammas = GAMMAS if config.gamma is None else (config.gamma,)
+    results = []
+    for beta in betas:
+        for gamma in gammas:
+            labels, _ = top(candidates.labels, blend_views(candidates, beta, gamma), 5)
+            results.append(((beta, gamma), evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
+    return results
+
+
+def measured(model: Model, X: csr_matrix, Y: csr_matrix, inv_propensity: NDArray[np.float64]) -> dict[str, float]:
+    """Return the measures of a model on some documents."""
+    candidates = find_candidates(model, X)
+    labels, _ = top(candidates.labels, score(model, candidates), 5)
+    return evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)
+
+
+def choose(results: Sequence[tuple[T, dict[str, float]]]) -> tuple[T, dict[str, float]]:
+    """Return what serves the tail best of the β, or β and γ, whose P@1, 3 and 5 are as good as the best, but for noise.
 
     >>> head = dict.fromkeys(["P@1", "P@3", "P@5"], 50.0) | dict.fromkeys(["PSP@1", "PSP@3", "PSP@5"], 20.0)
     >>> tail = dict.fromkeys(["P@1", "P@3", "P@5"], 49.8) | dict.fromkeys(["PSP@1", "PSP@3", "PSP@5"], 24.0)

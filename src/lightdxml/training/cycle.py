@@ -24,7 +24,7 @@ from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Model, find_candidates
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
-from lightdxml.training import blend, classifier, embedding, label_encoder
+from lightdxml.training import blend, classifier, embedding, label_encoder, sparse_view
 from lightdxml.training.checkpoint import Interrupted, Keeper
 from lightdxml.training.plan import plan
 from lightdxml.training.scratch import SHORTLISTS, Scratch
@@ -86,6 +86,8 @@ def train(
                 run.keep()
             else:
                 run.keeper.done(run.state)
+        if config.sparse:
+            run.train_sparse_view()
         run.finish()
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
@@ -293,14 +295,35 @@ class _Run:
             model.beta, model.metrics = beta, figures
             self.state.best = model
 
+    def train_sparse_view(self) -> None:
+        """Train the third view, and choose its share, and β with it, on the validation documents.
+
+        It comes after the plan: a training that is resumed when that is done does this anew.
+        """
+        start = time.perf_counter()
+        model = self.state.best
+        assert model is not None
+        model.sparse = sparse_view.train(self.X, self.Y, self.state.shortlists, self.config, self.progress)
+        self._note("sparse view", start, weights=len(model.sparse.weights))
+        start = time.perf_counter()
+        results = blend.surface(
+            find_candidates(model, self.X_validation), self.Y_validation, self.inv_propensity, self.config
+        )
+        (model.beta, model.gamma), model.metrics = blend.choose(results)
+        figures = model.metrics
+        self.progress.say(
+            f"sparse view: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
+            f" β {model.beta:g}, γ {model.gamma:g}"
+        )
+        self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
+
     def finish(self) -> None:
         """Measure what rounding the best model to the precision in which it is kept has cost."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
         before = model.metrics
-        candidates = find_candidates(model, self.X_validation)
-        ((_, model.metrics),) = blend.curve(candidates, self.Y_validation, self.inv_propensity, (model.beta,))
+        model.metrics = blend.measured(model, self.X_validation, self.Y_validation, self.inv_propensity)
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:

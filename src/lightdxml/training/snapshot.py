@@ -153,7 +153,8 @@ def _check_progress(facts: dict[str, Any], arrays: Arrays, frame: Frame) -> None
     if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
         raise ValueError("its history is no list of phases")
     _check_order(arrays["order"], batch, frame.n_documents)
-    _check_shortlists(arrays["shortlists"], frame, needed=in_epoch)
+    # When the plan is done they tell the sparse view what is near.
+    _check_shortlists(arrays["shortlists"], frame, needed=in_epoch or (step == len(steps) and frame.config.sparse))
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:

@@ -1,0 +1,183 @@
+"""Sparse linear classifiers, one a label: dual coordinate descent on the squared hinge, label by label.
+
+The method of LIBLINEAR (Hsieh et al. 2008, algorithm 3, L2-loss, with shrinking), on rows of one sparse matrix. Labels
+are independent of each other: the result is the same bits however they are shared out among threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels.jit import fast_kernel
+
+_INFINITE = np.float32(np.inf)
+
+
+@fast_kernel
+def train_labels(
+    labels: NDArray[np.int32],
+    positive_pointers: NDArray[np.int64],
+    positives: NDArray[np.int32],
+    negative_pointers: NDArray[np.int64],
+    negatives: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    costs: tuple[float, float],
+    bias: float,
+    passes: int,
+    tolerance: float,
+    smallest: float,
+    seed: int,
+    room: NDArray[np.float32],
+    found: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    counts: NDArray[np.int64],
+    biases: NDArray[np.float32],
+) -> int:
+    """Train some labels and write down their weights that are not small.
+
+    Parameters
+    ----------
+    labels
+        The labels to train.
+    positive_pointers, positives, negative_pointers, negatives
+        The documents of every label, and those that speak against it. Where there are no pointers to negatives, all
+        documents that are not of the label speak against it, and its bias is learnt.
+    pointers, columns, values, squares
+        The documents, and the squared length of each.
+    costs
+        How much an error on a positive and on a negative costs.
+    bias
+        That of all labels, where it is not learnt.
+    passes, tolerance
+        How many passes over a label's documents at most, and the violation of the optimality conditions to stop at.
+    smallest
+        Weights below it are left out.
+    seed
+        The order in which documents are gone through.
+    room
+        Scratch, one entry a column, all zero; left all zero.
+    found, weights
+        Receive the columns and the weights of all labels, one label after the other.
+    counts, biases
+        Receive how many each has, and its bias.
+
+    Returns
+    -------
+    int
+        How many labels were trained before there was no room for another one's weights.
+    """
+    n_documents = pointers.size - 1
+    learnt = negative_pointers.size == 0
+    marks = np.zeros(room.size, np.uint8)
+    touched = np.empty(room.size, np.int32)
+    used = 0
+    for i in range(labels.size):
+        label = labels[i]
+        if found.size - used < room.size:
+            return i
+        own = positives[positive_pointers[label] : positive_pointers[label + 1]]
+        if learnt:
+            documents = np.arange(n_documents).astype(np.int32)
+            wanted = np.full(n_documents, np.float32(-1.0))
+            for document in own:
+                wanted[document] = np.float32(1.0)
+        else:
+            others = negatives[negative_pointers[label] : negative_pointers[label + 1]]
+            documents = np.concatenate((own, others))
+            wanted = np.full(documents.size, np.float32(-1.0))
+            wanted[: own.size] = np.float32(1.0)
+        duals = np.zeros(documents.size, np.float32)
+        biases[i] = _descend(
+            documents, wanted, duals, pointers, columns, values, squares, costs, bias, learnt, passes, tolerance,
+            np.uint64(seed) + np.uint64(label), room,
+        )  # fmt: skip
+        n = 0
+        for j in range(documents.size):
+            if duals[j] > 0:
+                for at in range(pointers[documents[j]], pointers[documents[j] + 1]):
+                    if marks[columns[at]] == 0:
+                        marks[columns[at]] = 1
+                        touched[n] = columns[at]
+                        n += 1
+        kept = 0
+        for column in np.sort(touched[:n]):
+            if abs(room[column]) >= smallest:
+                found[used + kept] = column
+                weights[used + kept] = room[column]
+                kept += 1
+            room[column] = 0.0
+            marks[column] = 0
+        counts[i] = kept
+        used += kept
+    return labels.size
+
+
+@fast_kernel
+def _descend(
+    documents: NDArray[np.int32],
+    wanted: NDArray[np.float32],
+    duals: NDArray[np.float32],
+    pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    squares: NDArray[np.float32],
+    costs: tuple[float, float],
+    bias: float,
+    learnt: bool,
+    passes: int,
+    tolerance: float,
+    state: np.uint64,
+    w: NDArray[np.float32],
+) -> float:
+    """Minimise |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b."""
+    n = documents.size
+    order = np.arange(n)
+    active = n
+    b = np.float32(0.0 if learnt else bias)
+    extra = np.float32(1.0 if learnt else 0.0)
+    highest_before = _INFINITE
+    for _ in range(passes):
+        highest, lowest = -_INFINITE, _INFINITE
+        for i in range(active - 1, 0, -1):
+            # Knuth's linear congruential generator; its high bits are good enough for an order.
+            state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+            j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))
+            order[i], order[j] = order[j], order[i]
+        at = 0
+        while at < active:
+            i = order[at]
+            document, y = documents[i], wanted[i]
+            diagonal = np.float32(0.5 / (costs[0] if y > 0 else costs[1]))
+            score = b
+            for p in range(pointers[document], pointers[document + 1]):
+                score += w[columns[p]] * values[p]
+            gradient = y * score - np.float32(1.0) + diagonal * duals[i]
+            if duals[i] == 0:
+                if gradient > highest_before:
+                    # It satisfies its condition with room to spare: not looked at again until the others are done.
+                    active -= 1
+                    order[at], order[active] = order[active], order[at]
+                    continue
+                projected = min(gradient, np.float32(0.0))
+            else:
+                projected = gradient
+            highest, lowest = max(highest, projected), min(lowest, projected)
+            if projected != 0:
+                before = duals[i]
+                duals[i] = max(before - gradient / (squares[document] + diagonal + extra), np.float32(0.0))
+                moved = (duals[i] - before) * y
+                for p in range(pointers[document], pointers[document + 1]):
+                    w[columns[p]] += moved * values[p]
+                b += moved * extra
+            at += 1
+        if highest - lowest <= tolerance:
+            if active == n:
+                break
+            active, highest_before = n, _INFINITE
+        else:
+            highest_before = highest if highest > 0 else _INFINITE
+    return float(b)

@@ -1,0 +1,114 @@
+"""Scores of all labels from an inverted index: for each word the labels that have a weight for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels.half import widen
+from lightdxml.kernels.jit import kernel
+
+
+@kernel
+def best(
+    start: int,
+    stop: int,
+    document_pointers: NDArray[np.int64],
+    words: NDArray[np.int32],
+    values: NDArray[np.float32],
+    pointers: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    weights: NDArray[Any],
+    biases: NDArray[np.float32],
+    everywhere: NDArray[np.int32],
+    others: NDArray[np.int32],
+    totals: NDArray[np.float32],
+    marks: NDArray[np.int32],
+    found: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    other_scores: NDArray[np.float32],
+) -> None:
+    """Find the labels of the highest scores of documents start … stop, besides others, whose scores are given too.
+
+    Parameters
+    ----------
+    document_pointers, words, values
+        The documents.
+    pointers, labels, weights
+        By word: the labels with a weight for it; float32, or float16 as `half.readable` hands them over.
+    biases
+        What a label's score begins at.
+    everywhere
+        Labels that may be found without a word of theirs in the document.
+    others
+        Documents × labels that are not to be found, -1 for none.
+    totals, marks
+        Scratch, one entry a label; marks are all zero at first.
+    found, scores
+        Receive the labels, in no order, -1 for none, and their scores.
+    other_scores
+        Receives the scores of `others`.
+    """
+    k = found.shape[1]
+    touched = np.empty(totals.size, np.int32)
+    for b in range(start, stop):
+        mark, known = 2 * (b - start) + 1, 2 * (b - start) + 2
+        n = 0
+        for i in range(others.shape[1]):
+            label = others[b, i]
+            if label >= 0:
+                marks[label] = known
+                totals[label] = biases[label]
+        for label in everywhere:
+            if marks[label] != known:
+                marks[label] = mark
+                totals[label] = biases[label]
+                touched[n] = label
+                n += 1
+        for i in range(document_pointers[b], document_pointers[b + 1]):
+            value = values[i]
+            for p in range(pointers[words[i]], pointers[words[i] + 1]):
+                label = labels[p]
+                if marks[label] < mark:
+                    marks[label] = mark
+                    totals[label] = biases[label]
+                    touched[n] = label
+                    n += 1
+                totals[label] += value * widen(weights[p])
+        size = 0
+        for i in range(n):
+            label = touched[i]
+            size = _push(found[b], scores[b], size, label, totals[label])
+        for i in range(size, k):
+            found[b, i] = -1
+            scores[b, i] = 0.0
+        for i in range(others.shape[1]):
+            other_scores[b, i] = totals[others[b, i]] if others[b, i] >= 0 else -np.inf
+
+
+@kernel
+def _push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, label: int, score: float) -> int:
+    """Put a label into a heap whose root has the lowest score, if there is room or it is better; return the size."""
+    k = scores.size
+    if size < k:
+        i = size
+        while i > 0 and scores[(i - 1) // 2] > score:
+            scores[i], labels[i] = scores[(i - 1) // 2], labels[(i - 1) // 2]
+            i = (i - 1) // 2
+        scores[i], labels[i] = score, label
+        return size + 1
+    if k == 0 or score <= scores[0]:
+        return size
+    i = 0
+    while 2 * i + 1 < k:
+        child = 2 * i + 1
+        if child + 1 < k and scores[child + 1] < scores[child]:
+            child += 1
+        if scores[child] >= score:
+            break
+        scores[i], labels[i] = scores[child], labels[child]
+        i = child
+    scores[i], labels[i] = score, label
+    return size
