@@ -49,9 +49,9 @@ class Config:
         Whether to train the sparse view too: a linear classifier of each label on the words themselves.
     sparse_negatives
         Of the sparse view: labels nearby, and labels that it confuses, that speak against a document.
-    sparse_pairs
-        How many pairs of a document and a label the labels may make that are trained on all documents: the most
-        frequent ones, as many as it allows.
+    sparse_work
+        How many products of a word and a weight it may take to go once through the labels that the sparse view trains
+        on all documents: the most frequent ones, as many as it allows.
     sparse_cost, sparse_negative_cost
         What an error of the sparse view costs, and the share of that which one on a negative costs.
     gamma
@@ -76,13 +76,13 @@ class Config:
     ValueError: k is 0: it must be a whole number from 1
     """
 
-    D: int = 384
+    D: int = 192
     k: int = 200
     learning_rate: float = 0.02
     feature_rate: float = 0.5
-    e_model: int = 8
+    e_model: int = 4
     e_label: int = 1
-    e_hat_label: int = 2
+    e_hat_label: int = 4
     beta: float | None = None
     batch_size: int = 512
     schedule: Schedule = "cosine"
@@ -94,7 +94,7 @@ class Config:
     frequent_labels: int = 0
     sparse: bool = True
     sparse_negatives: int = 100
-    sparse_pairs: int = 10_000_000
+    sparse_work: int = 500_000_000
     sparse_cost: float = 0.5
     sparse_negative_cost: float = 0.5
     gamma: float | None = None
@@ -107,7 +107,7 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("D", "k", "e_model", "e_hat_label", "batch_size"):
             _check_whole(name, getattr(self, name), 1)
-        for name in ("e_label", "random_negatives", "frequent_labels", "sparse_negatives", "sparse_pairs", "seed"):
+        for name in ("e_label", "random_negatives", "frequent_labels", "sparse_negatives", "sparse_work", "seed"):
             _check_whole(name, getattr(self, name), 0)
         _check_range("learning_rate", self.learning_rate, 0, 10, open_low=True)
         _check_range("feature_rate", self.feature_rate, 0, 10)
@@ -182,7 +182,7 @@ SMALL_LIMIT = 20_000
 
 def _small(documents: int) -> Config:
     batch_size = min(max(documents // 50, 8), 64)
-    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=16)
+    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=12)
 
 
 def configure(preset: str = "default", documents: int | None = None, /, **settings: Any) -> Config:

@@ -45,7 +45,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     verbose
         Show progress; None for yes on a terminal and no elsewhere.
     D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
-residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negatives, sparse_pairs, sparse_cost, \
+residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negatives, sparse_work, sparse_cost, \
 sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
     ngrams, min_df, max_features, title_weight, sublinear
@@ -96,7 +96,7 @@ sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, 
         frequent_labels: int | None = None,
         sparse: bool | None = None,
         sparse_negatives: int | None = None,
-        sparse_pairs: int | None = None,
+        sparse_work: int | None = None,
         sparse_cost: float | None = None,
         sparse_negative_cost: float | None = None,
         gamma: float | None = None,
@@ -133,7 +133,7 @@ sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, 
         self.frequent_labels = frequent_labels
         self.sparse = sparse
         self.sparse_negatives = sparse_negatives
-        self.sparse_pairs = sparse_pairs
+        self.sparse_work = sparse_work
         self.sparse_cost = sparse_cost
         self.sparse_negative_cost = sparse_negative_cost
         self.gamma = gamma

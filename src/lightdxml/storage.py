@@ -35,7 +35,7 @@ from lightdxml.text.tfidf import TextSettings, Vectoriser
 FORMAT = 3
 # Format 2 had no sparse view, and no settings for it.
 _READ = (2, 3)
-_SINCE_3 = {"sparse", "sparse_negatives", "sparse_pairs", "sparse_cost", "sparse_negative_cost", "gamma"}
+_SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "manifest.json",
     "arrays.safetensors",

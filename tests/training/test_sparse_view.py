@@ -36,8 +36,8 @@ def all_near(Y: csr_matrix) -> Any:
 
 def test_the_view_tells_labels_by_their_words(data: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = data
-    for pairs in (0, 10**6):
-        view = sparse_view.train(X, Y, all_near(Y), Config(sparse_pairs=pairs), QUIET)
+    for work in (0, 10**6):
+        view = sparse_view.train(X, Y, all_near(Y), Config(sparse_work=work), QUIET)
         from lightdxml.sparse_view import find
 
         found = find(view, X, 1)
@@ -50,7 +50,7 @@ def test_the_view_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]
     found = []
     for threads in (1, 3):
         with parallel.use_threads(threads):
-            found.append(sparse_view.train(X, Y, all_near(Y), Config(sparse_pairs=900), QUIET))
+            found.append(sparse_view.train(X, Y, all_near(Y), Config(sparse_work=3 * X.nnz), QUIET))
     for name, array in vars(found[0]).items():
         np.testing.assert_array_equal(array, getattr(found[1], name))
 
@@ -84,9 +84,17 @@ def test_without_it_the_score_is_the_papers(data: tuple[csr_matrix, csr_matrix])
 def test_shares_are_chosen_on_validation_documents(trained: LightDXML) -> None:
     (entry,) = (entry for entry in trained.history_ if entry["phase"] == "blend")
     assert (trained.model_.beta, trained.model_.gamma) == (entry["beta"], entry["gamma"])
+    assert len(entry["surface"]) == 1, "a handful of documents cannot tell"
+
+
+def test_with_many_validation_documents_no_precision_is_given_up(data: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = topics(600, seed=1)
+    model = LightDXML(**{**SMALL, "sparse": True, "e_model": 1}).fit(*data, dev=(X, Y))
+    (entry,) = (entry for entry in model.history_ if entry["phase"] == "blend")
     assert len(entry["surface"]) == len(blend.BETAS) * len(blend.GAMMAS)
-    best = max(figures["P@1"] for _, figures in entry["surface"])
-    assert entry["P@1"] >= best - blend.TOLERANCE - 5
+    for k in (1, 3, 5):
+        best = max(figures[f"P@{k}"] for _, figures in entry["surface"])
+        assert entry[f"P@{k}"] >= best - 1
 
 
 def test_given_shares_are_kept(data: tuple[csr_matrix, csr_matrix]) -> None:

@@ -14,7 +14,7 @@ from lightdxml import __version__
 from lightdxml.report import analysis, figures
 from lightdxml.report.analysis import TOP, Measured, Outcome
 from lightdxml.report.style import STYLE
-from lightdxml.training.blend import TOLERANCE
+from lightdxml.training.blend import THREE_VIEWS_TOLERANCE, TOLERANCE
 
 _CUTS = (1, 3, 5)
 _MEASURES = {
@@ -287,7 +287,7 @@ def _shares(subject: Subject) -> str:
     history = _history(subject)
     if model.sparse is not None:
         curve, symbol, chosen = analysis.gamma_curve(history, model.beta), "γ", model.gamma
-        ends = ("the dense views alone", "the sparse view alone")
+        ends, within = ("the dense views alone", "the sparse view alone"), THREE_VIEWS_TOLERANCE
         score = (
             "The logarithm of a label's score is γ · sparse view + (1 − γ) · (β · classifier + (1 − β) · nearness of "
             f"the label embedding), with β {model.beta:g}. Of the β and γ"
@@ -295,13 +295,13 @@ def _shares(subject: Subject) -> str:
     else:
         kept = analysis.kept_validation(history)
         curve, symbol, chosen = analysis.beta_curve(kept[1]) if kept is not None else [], "β", model.beta
-        ends = ("label embeddings alone", "classifier alone")
+        ends, within = ("label embeddings alone", "classifier alone"), TOLERANCE
         score = "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β"
     if len(curve) < 2:
         why = "no other was tried in training" if curve else "the model has no record of how it was chosen"
         return _note(f"{symbol} is {chosen:g}; {why}.")
     says = (
-        f"{score} whose P@1, P@3 and P@5 on validation documents are within {TOLERANCE:g} points of the best, the one "
+        f"{score} whose P@1, P@3 and P@5 on validation documents are within {within:g} points of the best, the one "
         "with the highest mean PSP is taken."
     )
     shown = {0.0, 0.25, 0.5, 0.75, 1.0, chosen} if model.sparse is None else {value for value, _ in curve}

@@ -11,13 +11,18 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.metrics import evaluate
-from lightdxml.model import Candidates, Model, blend_views, find_candidates, score, sigmoid, top
+from lightdxml.model import Candidates, blend_views, sigmoid, top
 
 T = TypeVar("T", float, tuple[float, float])
 GRID = tuple(i / 20 for i in range(21))
 # Of three views: coarser, as there are two to choose.
 BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+# What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
+_USUAL = (0.2, 0.4)
+_FEWEST_TO_CHOOSE = 500
+# Of three views less is given up for the tail, which they serve well already.
+THREE_VIEWS_TOLERANCE = 0.2
 # How much precision, in points, may be given up for the tail: about the noise of a few thousand validation documents.
 TOLERANCE = 0.5
 
@@ -47,9 +52,10 @@ def curve(
 def surface(
     candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], config: Config
 ) -> list[tuple[tuple[float, float], dict[str, float]]]:
-    """Return the measures of three views for each β and γ; for those alone that the settings leave open."""
-    betas = BETAS if config.beta is None else (config.beta,)
-    gammas = GAMMAS if config.gamma is None else (config.gamma,)
+    """Return the measures of three views for each β and γ that is open; for the usual ones with few documents."""
+    few = Y.shape[0] < _FEWEST_TO_CHOOSE
+    betas = ((_USUAL[0],) if few else BETAS) if config.beta is None else (config.beta,)
+    gammas = ((_USUAL[1],) if few else GAMMAS) if config.gamma is None else (config.gamma,)
     results = []
     for beta in betas:
         for gamma in gammas:
@@ -58,14 +64,7 @@ def surface(
     return results
 
 
-def measured(model: Model, X: csr_matrix, Y: csr_matrix, inv_propensity: NDArray[np.float64]) -> dict[str, float]:
-    """Return the measures of a model on some documents."""
-    candidates = find_candidates(model, X)
-    labels, _ = top(candidates.labels, score(model, candidates), 5)
-    return evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)
-
-
-def choose(results: Sequence[tuple[T, dict[str, float]]]) -> tuple[T, dict[str, float]]:
+def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOLERANCE) -> tuple[T, dict[str, float]]:
     """Return what serves the tail best of the β, or β and γ, whose P@1, 3 and 5 are as good as the best, but for noise.
 
     >>> head = dict.fromkeys(["P@1", "P@3", "P@5"], 50.0) | dict.fromkeys(["PSP@1", "PSP@3", "PSP@5"], 20.0)
@@ -76,6 +75,6 @@ def choose(results: Sequence[tuple[T, dict[str, float]]]) -> tuple[T, dict[str, 
     best = {k: max(figures[f"P@{k}"] for _, figures in results) for k in (1, 3, 5)}
     lost = [max(best[k] - figures[f"P@{k}"] for k in best) for _, figures in results]
     # Where no β is good at all three, the one that loses least.
-    allowed = max(TOLERANCE, min(lost))
+    allowed = max(tolerance, min(lost))
     good = [result for result, loss in zip(results, lost, strict=True) if loss <= allowed]
     return max(good, key=lambda result: (mean(result[1], "PSP"), result[0]))

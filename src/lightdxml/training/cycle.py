@@ -21,7 +21,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows
 from lightdxml.metrics import inverse_propensity
-from lightdxml.model import Model, find_candidates
+from lightdxml.model import Candidates, Model, find_candidates
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder, sparse_view
@@ -296,35 +296,38 @@ class _Run:
             self.state.best = model
 
     def train_sparse_view(self) -> None:
-        """Train the third view, and choose its share, and β with it, on the validation documents.
-
-        It comes after the plan: a training that is resumed when that is done does this anew.
-        """
+        """Train the third view, after the plan: a training that is resumed when that is done does this anew."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
         model.sparse = sparse_view.train(self.X, self.Y, self.state.shortlists, self.config, self.progress)
         self._note("sparse view", start, weights=len(model.sparse.weights))
+
+    def finish(self) -> None:
+        """Measure what rounding the best model to the precision in which it is kept has cost; share out three views."""
         start = time.perf_counter()
-        results = blend.surface(
-            find_candidates(model, self.X_validation), self.Y_validation, self.inv_propensity, self.config
-        )
-        (model.beta, model.gamma), model.metrics = blend.choose(results)
+        model = self.state.best
+        assert model is not None
+        before = model.metrics
+        candidates = find_candidates(model, self.X_validation)
+        n = min(self.config.k, len(model.shortlist.labels)) + len(model.everywhere)
+        dense = Candidates(candidates.labels[:, :n], candidates.cosines[:, :n], candidates.logits[:, :n])
+        ((_, model.metrics),) = blend.curve(dense, self.Y_validation, self.inv_propensity, (model.beta,))
+        self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
+        if candidates.margins is not None:
+            self._share_out(model, candidates)
+
+    def _share_out(self, model: Model, candidates: Candidates) -> None:
+        """Choose the sparse view's share, and β with it, on the validation documents."""
+        start = time.perf_counter()
+        results = blend.surface(candidates, self.Y_validation, self.inv_propensity, self.config)
+        (model.beta, model.gamma), model.metrics = blend.choose(results, blend.THREE_VIEWS_TOLERANCE)
         figures = model.metrics
         self.progress.say(
             f"sparse view: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
             f" β {model.beta:g}, γ {model.gamma:g}"
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
-
-    def finish(self) -> None:
-        """Measure what rounding the best model to the precision in which it is kept has cost."""
-        start = time.perf_counter()
-        model = self.state.best
-        assert model is not None
-        before = model.metrics
-        model.metrics = blend.measured(model, self.X_validation, self.Y_validation, self.inv_propensity)
-        self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
         seconds = time.perf_counter() - start

@@ -22,8 +22,20 @@ from lightdxml.progress import Progress
 from lightdxml.sparse_view import SparseView
 
 _BIAS = -1.0
-_PASSES, _TOLERANCE = 20, 0.1
-_SMALLEST = 0.05
+
+
+@dataclass(frozen=True)
+class _Care:
+    """How far to go: passes over a label's documents, and below what size a weight is left out."""
+
+    passes: int
+    smallest: float
+
+
+_TOLERANCE = 0.1
+_ON_ALL, _SECOND = _Care(8, 0.05), _Care(20, 0.05)
+# The first round only has to tell what is confused.
+_FIRST = _Care(4, 0.15)
 # Labels are shared out among threads in so many parts; their number changes no result.
 _PARTS = 64
 _MINED = 8192
@@ -60,13 +72,13 @@ def train(
 ) -> SparseView:
     """Train on documents whose shortlists S_k say which labels are near."""
     data = _Data.of(X, Y)
-    frequent, rest = shared_out(np.diff(data.documents_of.indptr), X.shape[0], config.sparse_pairs)
+    frequent, rest = shared_out(np.diff(data.documents_of.indptr), X.nnz, config.sparse_work)
     with progress.phase("sparse view: frequent labels", len(frequent)) as bar:
-        on_all = _train(data, frequent, None, config)
+        on_all = _train(data, frequent, None, config, _ON_ALL)
         bar.advance(len(frequent))
-    near = shortlists[:, : config.sparse_negatives]
+    near = shortlists[:, : config.sparse_negatives // 2]
     with progress.phase("sparse view: first round", len(rest)) as bar:
-        once = _train(data, rest, _negatives(Y, near, rest), config)
+        once = _train(data, rest, _negatives(Y, near, rest), config, _FIRST)
         first = _view([on_all, once], (X.shape[1], Y.shape[1]), "float32")
         bar.advance(len(rest))
     with progress.phase("sparse view: what it confuses", X.shape[0]) as bar:
@@ -78,23 +90,21 @@ def train(
             bar.advance(stop - start)
     with progress.phase("sparse view: second round", len(rest)) as bar:
         both = np.concatenate([confused, near], axis=1)
-        second = _train(data, rest, _negatives(Y, both, rest), config)
+        second = _train(data, rest, _negatives(Y, both, rest), config, _SECOND)
         bar.advance(len(rest))
     return _view([on_all, second], (X.shape[1], Y.shape[1]), config.precision)
 
 
-def shared_out(
-    frequency: NDArray[np.int64], n_documents: int, pairs: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the labels to train on all documents, as many as so many pairs allow, and the others that have documents.
+def shared_out(frequency: NDArray[np.int64], n_entries: int, work: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the labels to train on all documents, which have so many words, and the others that have documents.
 
-    >>> frequent, rest = shared_out(np.array([3, 0, 5, 1]), n_documents=10, pairs=20)
+    >>> frequent, rest = shared_out(np.array([3, 0, 5, 1]), n_entries=10, work=20)
     >>> frequent.tolist(), rest.tolist()
     ([0, 2], [3])
     """
     known = int(np.count_nonzero(frequency))
     order = np.argsort(-frequency, kind="stable")[:known].astype(np.int32)
-    n = min(known, pairs // max(1, n_documents))
+    n = min(known, work // max(1, n_entries))
     return np.sort(order[:n]), np.sort(order[n:])
 
 
@@ -120,17 +130,21 @@ def _negatives(Y: csr_matrix, near: NDArray[np.int32], labels: NDArray[np.int32]
     return csr_matrix(against.T)
 
 
-def _train(data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config) -> _Weights:
+def _train(
+    data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config, care: _Care
+) -> _Weights:
     """Train some labels against these documents, or against all."""
     work = np.diff(data.documents_of.indptr)[labels].astype(np.int64)
     work += data.X.shape[0] if negatives is None else np.diff(negatives.indptr)[labels]
     cuts = np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _PARTS + 1)[1:-1])
     parts = [part for part in np.split(labels, cuts) if len(part)]
-    done = parallel.run(lambda part: _train_part(data, part, negatives, config), parts)
+    done = parallel.run(lambda part: _train_part(data, part, negatives, config, care), parts)
     return _joined(labels, [piece for pieces in done for piece in pieces])
 
 
-def _train_part(data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config) -> list[_Weights]:
+def _train_part(
+    data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config, care: _Care
+) -> list[_Weights]:
     """Train the labels of one part, as many at a time as there is room for."""
     X, documents_of = data.X, data.documents_of
     none = np.empty(0, dtype=np.int64)
@@ -146,7 +160,7 @@ def _train_part(data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | 
             documents_of.indices if negatives is None else negatives.indices,
             data.pointers, X.indices, X.data, data.squares,
             (config.sparse_cost, config.sparse_cost * config.sparse_negative_cost),
-            _BIAS, _PASSES, _TOLERANCE, _SMALLEST, config.seed, room, columns, weights, counts, biases,
+            _BIAS, care.passes, _TOLERANCE, care.smallest, config.seed, room, columns, weights, counts, biases,
         )  # fmt: skip
         used = int(counts[:n].sum())
         pieces.append(_Weights(labels[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))
