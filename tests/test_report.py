@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,22 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
+from lightdxml.report import page as page_module
 from lightdxml.report.analysis import Measured, Outcome, by_frequency, measure, outcome
 from tests.cli.test_data import run
 
 HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
 FAST: dict[str, Any] = {"D": 8, "e_model": 4, "e_hat_label": 2, "k": 3, "seed": 1}
-HEADINGS = ("Accuracy", "Training", "β", "From rare to frequent", "Most confused", "Time", "Memory", "A few documents")
+HEADINGS = (
+    "Accuracy",
+    "Training",
+    "How much each view counts",
+    "From rare to frequent",
+    "Most confused",
+    "Time",
+    "Memory",
+    "A few documents",
+)
 
 
 class Reader(HTMLParser):
@@ -102,8 +113,9 @@ def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> No
     words = " ".join(reader.words)
     for heading in HEADINGS:
         assert heading in words
-    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "seconds", "precision @5", "mean @1, 3, 5"):
+    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "seconds", "precision @5"):
         assert drawn in reader.words
+    assert "γ is 0.4; no other was tried in training." in words
     assert "Document 0" in reader.words
 
 
@@ -184,3 +196,18 @@ def test_bins_reach_from_labels_never_seen_to_the_most_frequent() -> None:
     bins = by_frequency(Outcome(ones, ones, ones, [], 1), frequency)
     assert [part.name for part in bins] == ["0", "1", "2–3", "4–10", "11–30", "301–1,000", "1,001–3,000"]
     assert all(part.labels == 1 and part.recall == part.precision == 100 for part in bins)
+
+
+def measured(value: float) -> dict[str, float]:
+    return {f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)}
+
+
+def test_shares_that_were_tried_are_drawn_with_the_one_that_was_chosen() -> None:
+    surface = [((beta, gamma), measured(60 + beta + gamma)) for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
+    history = [{"phase": "blend", "surface": surface}]
+    model = SimpleNamespace(sparse=object(), beta=0.2, gamma=0.4)
+    subject: Any = SimpleNamespace(estimator=SimpleNamespace(model_=model, history_=history))
+    shown = page_module._shares(subject)
+    assert "γ: 0 the dense views alone, 1 the sparse view alone" in shown
+    assert "<b>0.4 ✓</b>" in shown
+    assert "60.60" in shown, "with the β that was chosen"

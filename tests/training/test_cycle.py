@@ -17,7 +17,16 @@ from lightdxml.model import predict
 from lightdxml.progress import Progress
 from lightdxml.training.fit import fit
 
-SMALL: dict[str, Any] = {"D": 16, "k": 8, "batch_size": 32, "e_model": 6, "random_negatives": 4}
+# The paper's two views: the third has tests of its own.
+SMALL: dict[str, Any] = {
+    "D": 16,
+    "k": 8,
+    "batch_size": 32,
+    "e_model": 6,
+    "e_hat_label": 2,
+    "random_negatives": 4,
+    "sparse": False,
+}
 
 
 def topics(n: int = 300, labels: int = 12, seed: int = 0) -> tuple[csr_matrix, csr_matrix]:

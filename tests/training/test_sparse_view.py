@@ -58,8 +58,9 @@ def test_the_view_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]
 def test_right_labels_are_no_negatives_and_none_counts_twice() -> None:
     Y = csr_matrix(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32))
     near = np.array([[0, 1, 1, -1], [2, 1, 2, 0]], dtype=np.int32)
-    against = sparse_view._negatives(Y, near, np.array([1, 2], dtype=np.int32))
-    assert against.toarray().tolist() == [[0, 0], [1, 0], [0, 1]]
+    found = sparse_view._negatives(Y, near[:, :2], near[:, 2:], np.array([1, 2], dtype=np.int32))
+    assert found.pointers.tolist() == [0, 0, 1, 2]
+    assert found.documents.tolist() == [0, 1]
 
 
 def test_a_label_that_no_shortlist_reaches_is_found_by_its_word(data: tuple[csr_matrix, csr_matrix]) -> None:

@@ -9,9 +9,46 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.jit import fast_kernel
+from lightdxml.kernels.jit import fast_kernel, kernel
 
 _INFINITE = np.float32(np.inf)
+
+
+@kernel
+def negatives_of_labels(
+    near: NDArray[np.int32],
+    confused: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    right: NDArray[np.int32],
+    wanted: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    documents: NDArray[np.int32],
+) -> None:
+    """Count, for each label that is wanted, the documents near which it stands without being theirs, or list them.
+
+    Parameters
+    ----------
+    near, confused
+        Labels that stand near each document, -1 for none; one that stands there twice counts once.
+    pointers, right
+        The labels of each document.
+    counts
+        If `documents` has no room, receives how many each label has; else it holds where each one's begin, and is moved
+        to where they end.
+    documents
+        Receives the documents of one label after the other, in ascending order.
+    """
+    seen = np.full(wanted.size, -1, np.int32)
+    for b in range(len(near)):
+        for i in range(pointers[b], pointers[b + 1]):
+            seen[right[i]] = b
+        for i in range(near.shape[1] + confused.shape[1]):
+            label = near[b, i] if i < near.shape[1] else confused[b, i - near.shape[1]]
+            if label >= 0 and wanted[label] and seen[label] != b:
+                seen[label] = b
+                if documents.size:
+                    documents[counts[label]] = b
+                counts[label] += 1
 
 
 @fast_kernel

@@ -26,7 +26,7 @@ from lightdxml.training.plan import validation_size
 
 PARTS = (
     "features", "weights", "optimiser", "best model", "shortlists", "index", "embeddings", "validation", "batches",
-    "program",
+    "sparse view", "program",
 )  # fmt: skip
 # The interpreter with what training imports, before and after the kernels are loaded, and what BLAS keeps.
 _IMPORTED, _PROGRAM = 140_000_000, 205_000_000
@@ -34,13 +34,15 @@ _FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
 _ENTRY = _FLOAT + _WHOLE
 # As in `classifier`, `cycle` and `shortlist`.
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
+# As in `model` and `sparse_view`: candidates by their words, and the bytes that a weight takes at the most.
+_FOUND_BY_WORDS, _INVERTED = 100, 36
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
 _K_LADDER = (1000, 750, 600, 500, 400, 300, 250, 200, 150, 100, 70, 50, 30, 20)
 # What halving a setting costs in accuracy or time, D's being 3: the model itself, its candidates, how it is trained.
-_HARM = {"D": 3.0, "k": 1.0, "batch_size": 0.5, "random_negatives": 0.5}
-_HARM_OF_EXACT = 0.5
+_HARM = {"D": 3.0, "k": 1.0, "batch_size": 0.5, "random_negatives": 0.5, "sparse_negatives": 2.0}
+_HARM_OF_OTHER = {"index": 0.5, "sparse": 6.0}
 
 
 class MemoryLimitError(ValueError):
@@ -135,7 +137,7 @@ def estimate(sizes: Sizes, config: Config) -> Estimate:
     --------
     >>> need = estimate(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config())
     >>> table(need)[-1]
-    ('total', '1.2 GB')
+    ('total', '955 MB')
     """
     parts = max(_moments(sizes, config).values(), key=lambda moment: sum(moment.values()))
     return Estimate({name: parts[name] for name in PARTS})
@@ -160,6 +162,7 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     copies = 2 * label_vectors if _kind(sizes, config) == "hnsw" else 0
     candidates = _candidates(sizes, config)
     refresh = always + best + index
+    sparse = _sparse_moments(sizes, config, n)
     # From the label embeddings on it is the second refresh: by then there is a best model with its index.
     return {
         "checks": _checks(sizes),
@@ -173,7 +176,35 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
         + Counter({"best model": max(absolute, kept * (words + classes)), "validation": 3 * candidates // 8}),
         "epoch": refresh + shortlists + Counter({"batches": _batch(sizes, config)}),
         "bounds": refresh + shortlists + Counter({"weights": _FLOAT * classes}),
+        **{name: refresh + shortlists + moment for name, moment in sparse.items()},
     }  # fmt: skip
+
+
+def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[str]]:
+    """Return what the sparse view takes while it is trained on n documents, and when its share is chosen."""
+    if not config.sparse:
+        return {}
+    # Half of the negatives again are labels nearby; what is confused is held by document, and all of it by label.
+    pairs = n * min(3 * config.sparse_negatives // 2, 2 * sizes.n_known)
+    weights = _sparse_weights(sizes)
+    columns = _n_candidates(sizes, config) + _FOUND_BY_WORDS
+    wider = columns / max(1, _n_candidates(sizes, config))
+    return {
+        "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
+        "sharing out": Counter({
+            "sparse view": (_HALF + _WHOLE) * weights + _LONG * sizes.features,
+            "validation": round(wider * _candidates(sizes, config)),
+        }),
+    }  # fmt: skip
+
+
+def _sparse_weights(sizes: Sizes) -> int:
+    """Return about how many weights the sparse view keeps, from what it kept of six data sets.
+
+    A label has more the more words its documents have, but not as many more: those that tell it come again.
+    """
+    words = sizes.pairs / max(1, sizes.n_known) * sizes.entries / max(1, sizes.documents)
+    return round(sizes.n_known * min(sizes.features, 8 * math.sqrt(words)))
 
 
 def _held_features(sizes: Sizes, config: Config) -> int:
@@ -271,10 +302,10 @@ def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int
 
     Examples
     --------
-    >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=10**9)
+    >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=800_000_000)
     Traceback (most recent call last):
-    lightdxml.training.memory.MemoryLimitError: training needs 1.2 GB of memory and the limit is 1.0 GB: it would fit \
-with D=256
+    lightdxml.training.memory.MemoryLimitError: training needs 955 MB of memory and the limit is 800 MB: it would fit \
+with D=96
     """
     need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
@@ -341,8 +372,8 @@ def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any
 
     Examples
     --------
-    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_700_000_000)
-    {'k': 150}
+    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_500_000_000)
+    {'k': 100}
     """
     for changes in _changes(sizes, config):
         if estimate(sizes, replace(config, **changes)).total <= limit:
@@ -358,7 +389,9 @@ def _changes(sizes: Sizes, config: Config) -> list[dict[str, Any]]:
         "D": [config.D, *(step for step in _D_LADDER if step < config.D)],
         "batch_size": [config.batch_size, *_halves(config.batch_size, 32)],
         "random_negatives": [config.random_negatives, *_halves(config.random_negatives, 25)],
+        "sparse_negatives": [config.sparse_negatives, *(_halves(config.sparse_negatives, 25) if config.sparse else [])],
         "index": ["hnsw", "exact"] if _kind(sizes, config) == "hnsw" else [config.index],
+        "sparse": [True, False] if config.sparse else [False],
     }
     given = {name: ladder[0] for name, ladder in ladders.items()}
     found = []
@@ -374,8 +407,8 @@ def _halves(value: int, least: int) -> list[int]:
 
 
 def _harm(name: str, before: Any, after: Any) -> float:
-    if name == "index":
-        return _HARM_OF_EXACT
+    if name in _HARM_OF_OTHER:
+        return _HARM_OF_OTHER[name]
     return _HARM[name] * math.log2(before / after)
 
 

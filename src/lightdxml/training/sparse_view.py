@@ -78,7 +78,7 @@ def train(
         bar.advance(len(frequent))
     near = shortlists[:, : config.sparse_negatives // 2]
     with progress.phase("sparse view: first round", len(rest)) as bar:
-        once = _train(data, rest, _negatives(Y, near, rest), config, _FIRST)
+        once = _train(data, rest, _negatives(Y, near, near[:, :0], rest), config, _FIRST)
         first = _view([on_all, once], (X.shape[1], Y.shape[1]), "float32")
         bar.advance(len(rest))
     with progress.phase("sparse view: what it confuses", X.shape[0]) as bar:
@@ -89,8 +89,7 @@ def train(
             ).labels
             bar.advance(stop - start)
     with progress.phase("sparse view: second round", len(rest)) as bar:
-        both = np.concatenate([confused, near], axis=1)
-        second = _train(data, rest, _negatives(Y, both, rest), config, _SECOND)
+        second = _train(data, rest, _negatives(Y, near, confused, rest), config, _SECOND)
         bar.advance(len(rest))
     return _view([on_all, second], (X.shape[1], Y.shape[1]), config.precision)
 
@@ -116,26 +115,36 @@ def _padded(Y: csr_matrix) -> NDArray[np.int32]:
     return table
 
 
-def _negatives(Y: csr_matrix, near: NDArray[np.int32], labels: NDArray[np.int32]) -> csr_matrix:
-    """Return, by label, the documents near which it stands without being theirs; only of these labels."""
-    wanted = np.zeros(Y.shape[1] + 1, dtype=bool)
+@dataclass(frozen=True)
+class _Negatives:
+    """By label, the documents near which it stands without being theirs."""
+
+    pointers: NDArray[np.int64]
+    documents: NDArray[np.int32]
+
+
+def _negatives(
+    Y: csr_matrix, near: NDArray[np.int32], confused: NDArray[np.int32], labels: NDArray[np.int32]
+) -> _Negatives:
+    """Return the negatives of these labels alone: those nearby, and those that were confused."""
+    wanted = np.zeros(Y.shape[1], dtype=bool)
     wanted[labels] = True
-    taken = wanted[near]  # the last entry is what a label of -1 gets
-    rows = np.repeat(np.arange(len(near), dtype=np.int32), taken.sum(axis=1))
-    against = csr_matrix((np.ones(len(rows), dtype=np.float32), (rows, near[taken])), shape=Y.shape)
-    against.data[:] = 1
-    # A label that is near twice counts once; one that is right not at all.
-    against = against - against.multiply(Y)
-    against.eliminate_zeros()
-    return csr_matrix(against.T)
+    counts, pointers = np.zeros(Y.shape[1], dtype=np.int64), np.zeros(Y.shape[1] + 1, dtype=np.int64)
+    right = Y.indptr.astype(np.int64), Y.indices
+    linear.negatives_of_labels(near, confused, *right, wanted, counts, np.empty(0, dtype=np.int32))
+    np.cumsum(counts, out=pointers[1:])
+    documents = np.empty(pointers[-1], dtype=np.int32)
+    if len(documents):
+        linear.negatives_of_labels(near, confused, *right, wanted, pointers[:-1].copy(), documents)
+    return _Negatives(pointers, documents)
 
 
 def _train(
-    data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config, care: _Care
+    data: _Data, labels: NDArray[np.int32], negatives: _Negatives | None, config: Config, care: _Care
 ) -> _Weights:
     """Train some labels against these documents, or against all."""
     work = np.diff(data.documents_of.indptr)[labels].astype(np.int64)
-    work += data.X.shape[0] if negatives is None else np.diff(negatives.indptr)[labels]
+    work += data.X.shape[0] if negatives is None else np.diff(negatives.pointers)[labels]
     cuts = np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _PARTS + 1)[1:-1])
     parts = [part for part in np.split(labels, cuts) if len(part)]
     done = parallel.run(lambda part: _train_part(data, part, negatives, config, care), parts)
@@ -143,7 +152,7 @@ def _train(
 
 
 def _train_part(
-    data: _Data, labels: NDArray[np.int32], negatives: csr_matrix | None, config: Config, care: _Care
+    data: _Data, labels: NDArray[np.int32], negatives: _Negatives | None, config: Config, care: _Care
 ) -> list[_Weights]:
     """Train the labels of one part, as many at a time as there is room for."""
     X, documents_of = data.X, data.documents_of
@@ -156,8 +165,8 @@ def _train_part(
         counts, biases = np.zeros(len(labels), dtype=np.int64), np.zeros(len(labels), dtype=np.float32)
         n = linear.train_labels(
             labels, documents_of.indptr.astype(np.int64), documents_of.indices,
-            none if negatives is None else negatives.indptr.astype(np.int64),
-            documents_of.indices if negatives is None else negatives.indices,
+            none if negatives is None else negatives.pointers,
+            documents_of.indices if negatives is None else negatives.documents,
             data.pointers, X.indices, X.data, data.squares,
             (config.sparse_cost, config.sparse_cost * config.sparse_negative_cost),
             _BIAS, care.passes, _TOLERANCE, care.smallest, config.seed, room, columns, weights, counts, biases,
