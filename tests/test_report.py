@@ -15,8 +15,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
-from lightdxml.report import page as page_module
 from lightdxml.report.analysis import Measured, Outcome, by_frequency, measure, outcome
+from lightdxml.report.page import _shares
 from tests.cli.test_data import run
 
 HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
@@ -207,7 +207,7 @@ def test_shares_that_were_tried_are_drawn_with_the_one_that_was_chosen() -> None
     history = [{"phase": "blend", "surface": surface}]
     model = SimpleNamespace(sparse=object(), beta=0.2, gamma=0.4)
     subject: Any = SimpleNamespace(estimator=SimpleNamespace(model_=model, history_=history))
-    shown = page_module._shares(subject)
+    shown = _shares(subject)
     assert "γ: 0 the dense views alone, 1 the sparse view alone" in shown
     assert "<b>0.4 ✓</b>" in shown
     assert "60.60" in shown, "with the β that was chosen"
