@@ -17,7 +17,7 @@ from lightdxml.data import Dataset, Split, Texts, save
 from lightdxml.training import classifier
 from tests.cli.test_data import ended, run
 
-FAST = ["--set", "D=16", "--set", "e_model=3", "--set", "k=20"]
+FAST = ["--set", "D=16", "--set", "e_model=3", "--set", "k=20", "--set", "sparse_work=1000000"]
 
 
 @pytest.fixture
