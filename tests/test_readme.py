@@ -34,7 +34,7 @@ def test_two_commands_stand_alone_on_their_lines() -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("python3 -m venv")]
     assert len(lines) == 2
     assert lines[0].endswith("lightdxml evaluate see-also-model see-also")
-    assert lines[1].endswith("pytest -q")
+    assert lines[1].endswith("pytest -q -n 2 --dist loadfile")
 
 
 @pytest.mark.parametrize(("name", "said"), [("own_csv.py", "why "), ("subject_indexing.py", "Beekeeping")])
