@@ -21,7 +21,7 @@ from lightdxml.text.tfidf import Vectoriser
 
 _DOCUMENTS = 8192
 _MORE = 16
-_FOUND_BY_WORDS = 100
+FOUND_BY_WORDS = 100
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
         cosines = shortlists.cosines(model.shortlist, directions, labels)
     margins = None
     if model.sparse is not None:
-        found = sparse_view.find(model.sparse, X, _FOUND_BY_WORDS, labels)
+        found = sparse_view.find(model.sparse, X, FOUND_BY_WORDS, labels)
         labels = np.concatenate([labels, found.labels], axis=1)
         margins = np.concatenate([found.other_scores, found.scores], axis=1)
         cosines = np.concatenate([cosines, shortlists.cosines(model.shortlist, directions, found.labels)], axis=1)

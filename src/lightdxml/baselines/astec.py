@@ -216,19 +216,9 @@ class Astec(Method):
         weights = classifier.start(Y.shape[1], config, rng)
         room = classifier.scratch(Y, near.shape[1], 0, config)
         schedule = self._schedule("epochs", "rate", "halved_at")
-        nowhere = np.empty(0, dtype=np.int32)
-        n = X.shape[0]
-        for epoch in range(schedule.epochs):
-            with progress.phase(f"classifier, epoch {epoch + 1}/{schedule.epochs}", n) as bar:
-                order = rng.permutation(n)
-                loss = 0.0
-                for first in range(0, n, config.batch_size):
-                    rows = order[first : first + config.batch_size]
-                    loss += classifier.train_batch(
-                        weights, state, room, X, Y, rows, near, nowhere, config, schedule.at(epoch), rng,
-                        embedding.move_residual,
-                    )  # fmt: skip
-                    bar.advance(len(rows), loss=loss / (first + len(rows)))
+        reranker.train_epochs(
+            "classifier", weights, state, room, X, Y, near, config, schedule, rng, progress, embedding.move_residual
+        )
         assert state.encoder.residual is not None
         kept = Encoder(rounded(features.vectors, config.precision), features.relu)
         return _Trained(kept, found, state.encoder.residual, rounded(weights.W, config.precision), beta=1.0)

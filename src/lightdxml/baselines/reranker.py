@@ -21,6 +21,8 @@ from lightdxml.model import Candidates, blend, top
 from lightdxml.progress import Progress
 from lightdxml.training import blend as blending
 from lightdxml.training import classifier, embedding
+from lightdxml.training.classifier import Classifier, Scratch
+from lightdxml.training.embedding import Batch, EmbeddingState
 
 # What the second network may count against the first.
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -57,19 +59,37 @@ def train(
     features = embedding.start(X.shape[1], config, rng, None)
     second = classifier.start(Y.shape[1], config, rng)
     room = classifier.scratch(Y, depth, 0, config)
-    nowhere = np.empty(0, dtype=np.int32)
-    n = X.shape[0]
+    train_epochs("re-ranker", second, features, room, X, Y, mistakes, config, schedule, rng, progress)
+    return Reranker(features.encoder.copy(config.precision), rounded(second.W, config.precision), depth)
+
+
+def train_epochs(
+    what: str,
+    weights: Classifier,
+    features: EmbeddingState,
+    room: Scratch,
+    X: csr_matrix,
+    Y: csr_matrix,
+    shortlists: NDArray[np.int32],
+    config: Config,
+    schedule: Schedule,
+    rng: np.random.Generator,
+    progress: Progress,
+    move_features: Callable[[EmbeddingState, Batch, NDArray[np.float32], np.float32], object] = embedding.backward,
+) -> None:
+    """Train a classifier on shortlists that stay what they are, for all epochs of a schedule."""
+    nowhere, n = np.empty(0, dtype=np.int32), X.shape[0]
     for epoch in range(schedule.epochs):
-        with progress.phase(f"re-ranker, epoch {epoch + 1}/{schedule.epochs}", n) as bar:
+        with progress.phase(f"{what}, epoch {epoch + 1}/{schedule.epochs}", n) as bar:
             order = rng.permutation(n)
             loss = 0.0
             for first in range(0, n, config.batch_size):
                 rows = order[first : first + config.batch_size]
                 loss += classifier.train_batch(
-                    second, features, room, X, Y, rows, mistakes, nowhere, config, schedule.at(epoch), rng
-                )
+                    weights, features, room, X, Y, rows, shortlists, nowhere, config, schedule.at(epoch), rng,
+                    move_features,
+                )  # fmt: skip
                 bar.advance(len(rows), loss=loss / (first + len(rows)))
-    return Reranker(features.encoder.copy(config.precision), rounded(second.W, config.precision), depth)
 
 
 def _mistakes(

@@ -21,6 +21,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
+from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import EXACT_LIMIT
 from lightdxml.training.plan import validation_size
 
@@ -34,8 +35,8 @@ _FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
 _ENTRY = _FLOAT + _WHOLE
 # As in `classifier`, `cycle` and `shortlist`.
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
-# As in `model` and `sparse_view`: candidates by their words, and the bytes that a weight takes at the most.
-_FOUND_BY_WORDS, _INVERTED = 100, 36
+# The bytes that a weight of the sparse view takes at the most.
+_INVERTED = 36
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
@@ -187,7 +188,7 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
     # Half of the negatives again are labels nearby; what is confused is held by document, and all of it by label.
     pairs = n * min(3 * config.sparse_negatives // 2, 2 * sizes.n_known)
     weights = _sparse_weights(sizes)
-    columns = _n_candidates(sizes, config) + _FOUND_BY_WORDS
+    columns = _n_candidates(sizes, config) + FOUND_BY_WORDS
     wider = columns / max(1, _n_candidates(sizes, config))
     return {
         "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
