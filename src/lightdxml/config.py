@@ -50,10 +50,12 @@ class Config:
     sparse_negatives
         Of the sparse view: labels nearby, and labels that it confuses, that speak against a document.
     sparse_work
-        How many products of a word and a weight it may take to go once through the labels that the sparse view trains
-        on all documents: the most frequent ones, as many as it allows.
+        How many words it may take to go once through the labels that the sparse view trains on all documents, where to
+        begin with a document counts as 25: the most frequent ones, as many as it allows.
     sparse_cost, sparse_negative_cost
         What an error of the sparse view costs, and the share of that which one on a negative costs.
+    label_tree
+        Whether to train a label tree beside the sparse view, where there are labels enough.
     gamma
         The sparse view's share in the blended score; None to choose it on validation data.
     label_learning_rate
@@ -97,6 +99,7 @@ class Config:
     sparse_work: int = 500_000_000
     sparse_cost: float = 0.5
     sparse_negative_cost: float = 0.5
+    label_tree: bool = True
     gamma: float | None = None
     label_learning_rate: float = 0.001
     index: Index = "auto"
@@ -123,7 +126,7 @@ class Config:
         for name, kind in (("index", Index), ("schedule", Schedule), ("precision", Precision)):
             if getattr(self, name) not in get_args(kind):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
-        for name in ("relu", "residual", "sparse"):
+        for name in ("relu", "residual", "sparse", "label_tree"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
 
@@ -183,7 +186,7 @@ SMALL_LIMIT = 20_000
 def _small(documents: int) -> Config:
     batch_size = min(max(documents // 50, 8), 64)
     # A tenth of the work of the sparse view: half a minute is much where all else takes a few seconds.
-    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=12, sparse_work=50_000_000)
+    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=12, sparse_work=75_000_000)
 
 
 def configure(preset: str = "default", documents: int | None = None, /, **settings: Any) -> Config:

@@ -46,7 +46,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         Show progress; None for yes on a terminal and no elsewhere.
     D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
 residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negatives, sparse_work, sparse_cost, \
-sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, seed
+sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
     ngrams, min_df, max_features, title_weight, sublinear
         How texts become features: see `lightdxml.text.tfidf.TextSettings`.
@@ -99,6 +99,7 @@ sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, 
         sparse_work: int | None = None,
         sparse_cost: float | None = None,
         sparse_negative_cost: float | None = None,
+        label_tree: bool | None = None,
         gamma: float | None = None,
         label_learning_rate: float | None = None,
         index: Index | None = None,
@@ -136,6 +137,7 @@ sparse_negative_cost, gamma, label_learning_rate, index, precision, validation, 
         self.sparse_work = sparse_work
         self.sparse_cost = sparse_cost
         self.sparse_negative_cost = sparse_negative_cost
+        self.label_tree = label_tree
         self.gamma = gamma
         self.label_learning_rate = label_learning_rate
         self.index = index

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml import label_tree, sparse_view
 from lightdxml import shortlist as shortlists
-from lightdxml import sparse_view
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, unit_rows
 from lightdxml.kernels import ova, parallel, ranking
 from lightdxml.kernels.half import readable
+from lightdxml.label_tree import LabelTree
 from lightdxml.shortlist import Shortlist
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import Vectoriser
@@ -38,12 +39,15 @@ class Candidates:
         The classifier's score.
     margins
         The sparse view's score; None without it.
+    doubts
+        The label tree's Σ max(0, 1 − s)²; None without it.
     """
 
     labels: NDArray[np.int32]
     cosines: NDArray[np.float32]
     logits: NDArray[np.float32]
     margins: NDArray[np.float32] | None = None
+    doubts: NDArray[np.float32] | None = None
 
 
 @dataclass
@@ -76,6 +80,8 @@ class Model:
         What was measured on validation data when it was trained.
     sparse, gamma
         The sparse view, or None, and its share in the blended score.
+    tree
+        The label tree, whose opinion adds to the sparse view's, or None.
     """
 
     encoder: Encoder
@@ -92,6 +98,7 @@ class Model:
     metrics: dict[str, float] = field(default_factory=dict)
     sparse: SparseView | None = None
     gamma: float = 0.0
+    tree: LabelTree | None = None
 
     @property
     def n_labels(self) -> int:
@@ -127,7 +134,8 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
         ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
 
     parallel.over(fill, len(labels))
-    return Candidates(labels, cosines, logits, margins)
+    doubts = None if model.tree is None else label_tree.doubts(model.tree, X, labels)
+    return Candidates(labels, cosines, logits, margins, doubts)
 
 
 def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -163,7 +171,7 @@ def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np
     """Return the blended score of three views, from 0 to 1: a product of powers, as sums of logarithms.
 
     The sparse view counts as exp(−max(0, 1 − s)²), the classifier as σ(logit), nearness as exp(cosine − 1); the sparse
-    view has the share γ, the classifier β of what is left, nearness the rest.
+    view has the share γ, the classifier β of what is left, nearness the rest. A label tree adds to the sparse view.
     """
     assert candidates.margins is not None
     dense, near = np.float32(beta), np.float32(1 - beta)
@@ -173,6 +181,8 @@ def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np
     score = dense * -np.logaddexp(np.float32(0), -logits) + near * (candidates.cosines - 1)
     score *= np.float32(1 - gamma)
     score -= np.float32(gamma) * short * short
+    if candidates.doubts is not None:
+        score -= np.float32(gamma * label_tree.SHARE) * candidates.doubts
     blended: NDArray[np.float32] = np.exp(score).astype(np.float32, copy=False)
     return blended
 

@@ -27,15 +27,17 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
+from lightdxml.label_tree import LabelTree
 from lightdxml.model import Model
 from lightdxml.shortlist import Graph
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
-FORMAT = 3
-# Format 2 had no sparse view, and no settings for it.
-_READ = (2, 3)
+FORMAT = 4
+# Format 2 had no sparse view, format 3 no label tree, and no settings for them.
+_READ = (2, 3, 4)
 _SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
+_SINCE_4 = {"label_tree"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "manifest.json",
     "arrays.safetensors",
@@ -51,10 +53,10 @@ _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _HERE, _EXCHANGE = -100, 2
 _NUMBERS = (
     "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
-    "sparse_labels", "sparse_everywhere",
+    "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
 )  # fmt: skip
-_LARGE_NUMBERS = ("sparse_pointers",)
-_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases")
+_LARGE_NUMBERS = ("sparse_pointers", "tree_pointers")
+_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "tree_biases")
 
 
 def check_target(folder: Path, *rooms: Path | None) -> None:
@@ -226,6 +228,8 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
     if model.sparse is not None:
         arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
+    if model.tree is not None:
+        arrays |= {f"tree_{field.name}": getattr(model.tree, field.name) for field in fields(LabelTree)}
     return arrays
 
 
@@ -343,6 +347,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
         sparse=_sparse_in(arrays),
         gamma=float(shares[1]),
+        tree=_tree_in(arrays),
     )
 
 
@@ -352,12 +357,24 @@ def _sparse_in(arrays: dict[str, NDArray[Any]]) -> SparseView | None:
     return SparseView(**{field.name: arrays[f"sparse_{field.name}"] for field in fields(SparseView)})
 
 
+def _tree_in(arrays: dict[str, NDArray[Any]]) -> LabelTree | None:
+    if "tree_pointers" not in arrays:
+        return None
+    return LabelTree(**{field.name: arrays[f"tree_{field.name}"] for field in fields(LabelTree)})
+
+
 def _config(settings: dict[str, Any], found: int) -> Config:
-    known = {field.name for field in fields(Config)} - (_SINCE_3 if found < FORMAT else set())
+    known = {field.name for field in fields(Config)} - _settings_after(found)
     if set(settings) != known:
         odd = ", ".join(sorted(set(settings) ^ known))
         raise ValueError(f"its settings are not those of this format: {odd}")
-    return Config(**(settings if found == FORMAT else {**settings, "sparse": False}))
+    without = ({"label_tree": False} if found < 4 else {}) | ({"sparse": False} if found < 3 else {})
+    return Config(**settings, **without)
+
+
+def _settings_after(found: int) -> set[str]:
+    """Return the settings that a format did not have yet."""
+    return (_SINCE_3 if found < 3 else set()) | (_SINCE_4 if found < 4 else set())
 
 
 def _count(value: Any) -> int:
@@ -408,6 +425,11 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "sparse_weights": (len(arrays.get("sparse_labels", ())),),
         "sparse_biases": (n_labels,),
         "sparse_everywhere": (len(arrays.get("sparse_everywhere", ())),),
+        "tree_pointers": (len(arrays["word_vectors"]) + 1,),
+        "tree_nodes": (len(arrays.get("tree_nodes", ())),),
+        "tree_weights": (len(arrays.get("tree_nodes", ())),),
+        "tree_biases": (len(arrays.get("tree_biases", ())),),
+        "tree_paths": (n_labels, arrays["tree_paths"].shape[-1] if "tree_paths" in arrays else 0),
     }
     for name, array in arrays.items():
         if name not in shapes or array.shape != shapes[name] or array.dtype not in _types_of(name):
@@ -419,6 +441,7 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
     if not np.isin(everywhere, labels).all():
         raise ValueError("a label that is a candidate everywhere is not in its index")
     _check_sparse(arrays)
+    _check_tree(arrays)
 
 
 def _check_sparse(arrays: dict[str, NDArray[Any]]) -> None:
@@ -428,11 +451,31 @@ def _check_sparse(arrays: dict[str, NDArray[Any]]) -> None:
         return
     if not names <= set(arrays):
         raise ValueError("a part of its sparse view is missing")
-    pointers, labels = arrays["sparse_pointers"], arrays["sparse_labels"]
-    if pointers[0] != 0 or pointers[-1] != len(labels) or not (pointers[1:] >= pointers[:-1]).all():
+    labels = arrays["sparse_labels"]
+    if not _leads_on(arrays["sparse_pointers"], len(labels)):
         raise ValueError("its sparse view has words that lead nowhere")
     if not np.isin(labels, arrays["labels"]).all() or not np.isin(arrays["sparse_everywhere"], arrays["labels"]).all():
         raise ValueError("its sparse view has labels that are not in its index")
+
+
+def _check_tree(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise where a part of the label tree is missing, or leads to nodes that are not there."""
+    names = {f"tree_{field.name}" for field in fields(LabelTree)}
+    if not names & set(arrays):
+        return
+    if not names <= set(arrays) or "sparse_pointers" not in arrays:
+        raise ValueError("a part of its label tree is missing, or the sparse view that it belongs to")
+    nodes, paths, n_nodes = arrays["tree_nodes"], arrays["tree_paths"], len(arrays["tree_biases"])
+    if not _leads_on(arrays["tree_pointers"], len(nodes)):
+        raise ValueError("its label tree has words that lead nowhere")
+    lowest = min(nodes.min(initial=0), paths.min(initial=-1) + 1)
+    if lowest < 0 or max(nodes.max(initial=-1), paths.max(initial=-1)) >= n_nodes:
+        raise ValueError("its label tree has nodes that are not there")
+
+
+def _leads_on(pointers: NDArray[np.int64], n: int) -> bool:
+    """Return whether pointers part n entries."""
+    return bool(pointers[0] == 0 and pointers[-1] == n and (pointers[1:] >= pointers[:-1]).all())
 
 
 def _ascending(numbers: NDArray[np.int32]) -> bool:

@@ -22,13 +22,14 @@ def train(
     """Train one label as exactly as possible; return its weights and its bias."""
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
     own = np.array(positives, dtype=np.int32)
-    against = np.array(negatives or [], dtype=np.int32)
-    pointers = np.empty(0, dtype=np.int64) if negatives is None else np.array([0, len(against)], dtype=np.int64)
+    against = np.array(range(X.shape[0]) if negatives is None else negatives, dtype=np.int32)
+    pointers = np.array([0, len(against)], dtype=np.int64)
     columns, weights = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
     counts, biases = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.float32)
     scratch = np.zeros(X.shape[1], dtype=np.float32)
     n = linear.train_labels(
-        np.zeros(1, dtype=np.int32), np.array([0, len(own)], dtype=np.int64), own, pointers, against,
+        np.zeros(1, dtype=np.int32), np.array([0, len(own)], dtype=np.int64), own,
+        np.zeros(1, dtype=np.int32), pointers, against, negatives is None,
         X.indptr.astype(np.int64), X.indices, X.data, squares, COSTS, -1.0, 2000, 1e-5, smallest, 0, scratch,
         columns, weights, counts, biases,
     )  # fmt: skip

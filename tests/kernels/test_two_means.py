@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml.baselines.clustering import balanced_clusters, label_centroids, meta_labels
 from lightdxml.kernels import parallel
+from lightdxml.training.clustering import balanced_clusters, label_centroids, meta_labels
 
 
 def directions(rng: np.random.Generator, centres: int, each: int, width: int = 40) -> csr_matrix:

@@ -37,7 +37,7 @@ def all_near(Y: csr_matrix) -> Any:
 def test_the_view_tells_labels_by_their_words(data: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = data
     for work in (0, 10**6):
-        view = sparse_view.train(X, Y, all_near(Y), Config(sparse_work=work), QUIET)
+        view = sparse_view.train(X, Y, all_near(Y), Config(sparse_work=work), QUIET).view
         from lightdxml.sparse_view import find
 
         found = find(view, X, 1)
@@ -50,7 +50,7 @@ def test_the_view_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]
     found = []
     for threads in (1, 3):
         with parallel.use_threads(threads):
-            found.append(sparse_view.train(X, Y, all_near(Y), Config(sparse_work=3 * X.nnz), QUIET))
+            found.append(sparse_view.train(X, Y, all_near(Y), Config(sparse_work=3 * X.nnz), QUIET).view)
     for name, array in vars(found[0]).items():
         np.testing.assert_array_equal(array, getattr(found[1], name))
 
@@ -58,7 +58,7 @@ def test_the_view_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]
 def test_right_labels_are_no_negatives_and_none_counts_twice() -> None:
     Y = csr_matrix(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32))
     near = np.array([[0, 1, 1, -1], [2, 1, 2, 0]], dtype=np.int32)
-    found = sparse_view._negatives(Y, near[:, :2], near[:, 2:], np.array([1, 2], dtype=np.int32))
+    found = sparse_view._negatives(Y, near[:, :2], near[:, 2:], np.array([1, 2], dtype=np.int32), Config())
     assert found.pointers.tolist() == [0, 0, 1, 2]
     assert found.documents.tolist() == [0, 1]
 

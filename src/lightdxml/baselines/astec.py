@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml import arrays
 from lightdxml import shortlist as shortlists
-from lightdxml.baselines import clustering, reranker, surrogate
+from lightdxml.baselines import reranker, surrogate
 from lightdxml.baselines.base import Method
 from lightdxml.baselines.reranker import Reranker
 from lightdxml.baselines.surrogate import Schedule
@@ -34,7 +34,7 @@ from lightdxml.model import Candidates, blend, check_features, top
 from lightdxml.progress import Progress
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend as blending
-from lightdxml.training import classifier, embedding, label_encoder
+from lightdxml.training import classifier, clustering, embedding, label_encoder
 from lightdxml.training.fit import check_labels, set_aside
 
 _DOCUMENTS = 8192

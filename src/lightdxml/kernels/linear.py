@@ -56,8 +56,10 @@ def train_labels(
     labels: NDArray[np.int32],
     positive_pointers: NDArray[np.int64],
     positives: NDArray[np.int32],
+    groups: NDArray[np.int32],
     negative_pointers: NDArray[np.int64],
     negatives: NDArray[np.int32],
+    learnt: bool,
     pointers: NDArray[np.int64],
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
@@ -80,9 +82,12 @@ def train_labels(
     ----------
     labels
         The labels to train.
-    positive_pointers, positives, negative_pointers, negatives
-        The documents of every label, and those that speak against it. Where there are no pointers to negatives, all
-        documents that are not of the label speak against it, and its bias is learnt.
+    positive_pointers, positives
+        The documents of every label.
+    groups, negative_pointers, negatives
+        The group of every label, and the documents of every group: those that are not the label's own speak against it.
+    learnt
+        Whether each label's bias is learnt.
     pointers, columns, values, squares
         The documents, and the squared length of each.
     costs
@@ -108,7 +113,7 @@ def train_labels(
         How many labels were trained before there was no room for another one's weights.
     """
     n_documents = pointers.size - 1
-    learnt = negative_pointers.size == 0
+    is_own = np.zeros(n_documents, np.uint8)
     marks = np.zeros(room.size, np.uint8)
     touched = np.empty(room.size, np.int32)
     used = 0
@@ -117,16 +122,21 @@ def train_labels(
         if found.size - used < room.size:
             return i
         own = positives[positive_pointers[label] : positive_pointers[label + 1]]
-        if learnt:
-            documents = np.arange(n_documents).astype(np.int32)
-            wanted = np.full(n_documents, np.float32(-1.0))
-            for document in own:
-                wanted[document] = np.float32(1.0)
-        else:
-            others = negatives[negative_pointers[label] : negative_pointers[label + 1]]
-            documents = np.concatenate((own, others))
-            wanted = np.full(documents.size, np.float32(-1.0))
-            wanted[: own.size] = np.float32(1.0)
+        others = negatives[negative_pointers[groups[label]] : negative_pointers[groups[label] + 1]]
+        documents = np.empty(own.size + others.size, np.int32)
+        documents[: own.size] = own
+        for document in own:
+            is_own[document] = 1
+        size = own.size
+        for document in others:
+            if is_own[document] == 0:
+                documents[size] = document
+                size += 1
+        for document in own:
+            is_own[document] = 0
+        documents = documents[:size]
+        wanted = np.full(size, np.float32(-1.0))
+        wanted[: own.size] = np.float32(1.0)
         duals = np.zeros(documents.size, np.float32)
         biases[i] = _descend(
             documents, wanted, duals, pointers, columns, values, squares, costs, bias, learnt, passes, tolerance,

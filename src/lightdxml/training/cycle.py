@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 from threadpoolctl import threadpool_limits
 
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
-from lightdxml.encoder import encode, rounded, to_unit_rows
+from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Candidates, Model, find_candidates
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
-from lightdxml.training import blend, classifier, embedding, label_encoder, sparse_view
+from lightdxml.training import blend, classifier, embedding, label_encoder, label_tree, sparse_view
 from lightdxml.training.checkpoint import Interrupted, Keeper
 from lightdxml.training.plan import plan
 from lightdxml.training.scratch import SHORTLISTS, Scratch
@@ -66,9 +66,12 @@ def train(
     vectors: NDArray[np.float32] | None = None,
     keeper: Keeper | None = None,
     scratch: Scratch | None = None,
+    *,
+    set_aside: bool = False,
 ) -> Result:
     """Train on X (rows of length 1) and Y; choose β and the epoch on the validation documents.
 
+    Validation documents that were set aside from those to train on are learnt by the sparse view when all is chosen.
     What a keeper has kept of an earlier run is gone on with, to the same bits as without the interruption. With a
     scratch folder, shortlists live there, not in memory.
     """
@@ -86,9 +89,10 @@ def train(
                 run.keep()
             else:
                 run.keeper.done(run.state)
-        if config.sparse:
-            run.train_sparse_view()
+        trained = run.train_sparse_view() if config.sparse else None
         run.finish()
+        if trained is not None:
+            run.learn_the_rest(trained, set_aside=set_aside)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
 
@@ -295,13 +299,15 @@ class _Run:
             model.beta, model.metrics = beta, figures
             self.state.best = model
 
-    def train_sparse_view(self) -> None:
+    def train_sparse_view(self) -> sparse_view.Trained:
         """Train the third view, after the plan: a training that is resumed when that is done does this anew."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
-        model.sparse = sparse_view.train(self.X, self.Y, self.state.shortlists, self.config, self.progress)
-        self._note("sparse view", start, weights=len(model.sparse.weights))
+        trained = sparse_view.train(self.X, self.Y, self.state.shortlists, self.config, self.progress)
+        model.sparse = trained.view
+        self._note("sparse view", start, weights=len(trained.view.weights))
+        return trained
 
     def finish(self) -> None:
         """Measure what rounding the best model to the precision in which it is kept has cost; share out three views."""
@@ -328,6 +334,44 @@ class _Run:
             f" β {model.beta:g}, γ {model.gamma:g}"
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
+
+    def learn_the_rest(self, trained: sparse_view.Trained, *, set_aside: bool) -> None:
+        """Learn what was set aside by the sparse view, as there is nothing left to choose, and train the label tree."""
+        model, X, Y = self.state.best, self.X, self.Y
+        assert model is not None
+        if set_aside:
+            X, Y = csr_matrix(vstack([X, self.X_validation])), csr_matrix(vstack([Y, self.Y_validation]))
+            self._learn_validation_documents(model, trained, X, Y)
+        start = time.perf_counter()
+        if self.config.label_tree:
+            model.tree = label_tree.train(X, Y, self.config, self.progress)
+        if model.tree is not None:
+            self._note("label tree", start, weights=len(model.tree.weights))
+
+    def _learn_validation_documents(
+        self, model: Model, trained: sparse_view.Trained, X: csr_matrix, Y: csr_matrix
+    ) -> None:
+        start = time.perf_counter()
+        embeddings = encode(model.encoder, self.X_validation)
+        near = shortlists.search(model.shortlist, unit_rows(embeddings), self.config.k)
+        n = self.X_validation.shape[0]
+        model.sparse = sparse_view.learn_more(trained, X, Y, n, near, self.config, self.progress)
+        model.shortlist = self._with_new_labels(model.shortlist, embeddings)
+        self._note("documents set aside", start, weights=len(model.sparse.weights))
+
+    def _with_new_labels(self, index: Shortlist, embeddings: NDArray[np.float32]) -> Shortlist:
+        """Return the index with those labels too that only validation documents have."""
+        documents_of = csr_matrix(self.Y_validation.T)
+        new = np.setdiff1d(self.Y_validation.indices, index.labels).astype(np.int32)
+        if not len(new):
+            return index
+        mu = label_encoder.centroids(documents_of, embeddings)
+        embedded = label_encoder.embed(self.state.label_encoder, mu[new])
+        to_unit_rows(embedded)
+        labels = np.concatenate([index.labels, new])
+        order = np.argsort(labels, kind="stable")
+        vectors = np.concatenate([index.vectors, rounded(embedded, self.config.precision)])
+        return shortlists.build(labels[order], vectors[order], self.config.index)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
         seconds = time.perf_counter() - start

@@ -53,6 +53,8 @@ class Prepared:
         Of all documents, those set aside included: what is frequent is what the user's data says.
     sizes
         How large the data is.
+    set_aside
+        Whether the validation documents are of the user's training documents.
     held, given
         What this process held before, and the matrices' bytes in that which the estimate counts.
     """
@@ -62,6 +64,7 @@ class Prepared:
     label_frequency: NDArray[np.int32]
     n_documents: int
     sizes: memory.Sizes
+    set_aside: bool
     held: int
     given: int
 
@@ -122,6 +125,7 @@ def prepare(
         label_frequency=frequency,
         n_documents=Y.shape[0],
         sizes=sizes,
+        set_aside=parts[2] is not X and dev is None,
         held=held,
         given=memory.counted_of(given, counted),
     )
@@ -199,7 +203,7 @@ def _train(
             mark = fingerprint(config, *parts, prepared.vectors)
             keeper = FolderKeeper(checkpoint.folder, checkpoint.every, mark, resume=checkpoint.resume)
             at_work.enter_context(keeper.at_work())
-        return cycle.train(*parts, config, progress, prepared.vectors, keeper, room)
+        return cycle.train(*parts, config, progress, prepared.vectors, keeper, room, set_aside=prepared.set_aside)
 
 
 def _moved(parts: Parts, room: Scratch) -> Parts:

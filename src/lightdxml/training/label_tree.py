@@ -1,0 +1,102 @@
+"""The label tree's training: clusters of labels by balanced 2-means, each told from the others of the cluster above.
+
+As in Parabel and Bonsai: a node is trained on the documents of the node above it, so that few documents speak against
+a label, all of them close to it, and its bias is learnt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.config import Config
+from lightdxml.label_tree import LabelTree
+from lightdxml.progress import Progress
+from lightdxml.training import linear
+from lightdxml.training.clustering import balanced_clusters, label_centroids, meta_labels
+from lightdxml.training.linear import Against, Care, Documents, Weights
+
+# Clusters below the root, and labels in the clusters above the leaves, at the most.
+_TOP, _SMALLEST = 64, 24
+# With fewer labels the sparse view trains most of them on all documents, and there is nothing to add.
+FEWEST_LABELS = 2048
+_COSTS = (1.0, 1.0)
+_CARE = Care(20, 0.1)
+_NO_BIAS = 0.0
+
+
+def levels(n_labels: int) -> tuple[int, ...]:
+    """Return how many clusters there are on each level, from the top; none where a tree is not worth it.
+
+    >>> levels(1000), levels(4000), levels(50_000), levels(670_000)
+    ((), (64, 256), (64, 4096), (64, 4096, 32768))
+    """
+    if n_labels < FEWEST_LABELS:
+        return ()
+    finest = _TOP
+    while n_labels / finest > _SMALLEST:
+        finest *= 2
+    above = [_TOP**i for i in range(1, 10) if _TOP**i < finest]
+    return (*above, finest)
+
+
+def train(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress) -> LabelTree | None:
+    """Train a tree on all documents; None where there are too few labels for one."""
+    n_labels = Y.shape[1]
+    known = np.unique(Y.indices).astype(np.int32)
+    counts = levels(len(known))
+    if not counts:
+        return None
+    with progress.phase("label tree: clusters", counts[-1]) as bar:
+        finest = balanced_clusters(label_centroids(X, Y), known, counts[-1], config.seed)
+        bar.advance(counts[-1])
+    # Labels are nodes of their own numbers; clusters come after them, level by level.
+    paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
+    documents, above, trained, first = Documents.of(X), _Level.root(Y), [], n_labels
+    for i, n in enumerate(counts):
+        level = _level(Y, np.where(finest >= 0, finest // (counts[-1] // n), -1).astype(np.int32), n)
+        with progress.phase(f"label tree: level {i + 1}", n) as bar:
+            weights = _train(documents, level, above, config)
+            trained.append(replace(weights, classes=weights.classes + np.int32(first)))
+            bar.advance(n)
+        paths[known, len(counts) - i] = first + level.cluster[known]
+        above, first = level, first + n
+    with progress.phase("label tree: labels", len(known)) as bar:
+        own = np.full(n_labels, -1, dtype=np.int32)
+        own[known] = paths[known, 0] = known
+        trained.append(_train(documents, _level(Y, own, n_labels), above, config))
+        bar.advance(len(known))
+    view = linear.inverted(trained, (X.shape[1], first), config.precision, _NO_BIAS, known[:0])
+    return LabelTree(view.pointers, view.labels, view.weights, view.biases, paths)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The cluster of every label on one level, -1 for none, and the documents of each cluster."""
+
+    cluster: NDArray[np.int32]
+    documents_of: csr_matrix
+
+    @staticmethod
+    def root(Y: csr_matrix) -> _Level:
+        """Return the level of the root, whose documents are all."""
+        return _Level(np.zeros(Y.shape[1], dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
+
+
+def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
+    """Return a level of n clusters."""
+    return _Level(cluster, csr_matrix(meta_labels(Y, cluster, n).T))
+
+
+def _train(documents: Documents, level: _Level, above: _Level, config: Config) -> Weights:
+    """Tell each cluster from the others of the cluster above."""
+    known = np.flatnonzero(level.cluster >= 0)
+    groups = np.zeros(level.documents_of.shape[0], dtype=np.int32)
+    groups[level.cluster[known]] = above.cluster[known]
+    pointers, members = above.documents_of.indptr.astype(np.int64), above.documents_of.indices
+    classes = np.unique(level.cluster[known]).astype(np.int32)
+    against = Against(groups, pointers, members, _COSTS, None)
+    return linear.train(documents, level.documents_of, classes, against, _CARE, config.seed)

@@ -1,0 +1,181 @@
+"""Linear classifiers on the words themselves, of as many classes as there are, each against documents of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.config import Precision
+from lightdxml.encoder import rounded
+from lightdxml.kernels import linear, parallel
+from lightdxml.sparse_view import SparseView
+
+_TOLERANCE = 0.1
+# Classes are shared out among threads in so many parts; their number changes no result.
+_PARTS = 64
+
+
+@dataclass(frozen=True)
+class Care:
+    """How far to go: passes over a class's documents, and below what size a weight is left out."""
+
+    passes: int
+    smallest: float
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of some classes, one class after the other."""
+
+    classes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+    def without(self, classes: NDArray[np.int32]) -> Weights:
+        """Return the weights of all classes but these."""
+        kept = ~np.isin(self.classes, classes)
+        each = np.repeat(kept, self.counts)
+        return Weights(self.classes[kept], self.counts[kept], self.columns[each], self.weights[each], self.biases[kept])
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents as the kernel takes them."""
+
+    X: csr_matrix
+    pointers: NDArray[np.int64]
+    squares: NDArray[np.float32]
+
+    @staticmethod
+    def of(X: csr_matrix) -> Documents:
+        """Return them with the squared length of each."""
+        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
+        return Documents(X, X.indptr.astype(np.int64), squares)
+
+
+@dataclass(frozen=True)
+class Against:
+    """What speaks against classes, and what an error costs.
+
+    Attributes
+    ----------
+    groups
+        The group of every class.
+    pointers, documents
+        The documents of one group after the other: those that are not a class's own speak against it.
+    costs
+        Of an error on a positive, and on a negative.
+    bias
+        That of every class; None to learn it.
+    """
+
+    groups: NDArray[np.int32]
+    pointers: NDArray[np.int64]
+    documents: NDArray[np.int32]
+    costs: tuple[float, float]
+    bias: float | None
+
+
+def all_documents(n: int, n_classes: int, costs: tuple[float, float]) -> Against:
+    """Return that all documents speak against every class that is not theirs; biases are learnt."""
+    pointers = np.array([0, n], dtype=np.int64)
+    return Against(np.zeros(n_classes, dtype=np.int32), pointers, np.arange(n, dtype=np.int32), costs, None)
+
+
+def train(
+    documents: Documents,
+    documents_of: csr_matrix,
+    classes: NDArray[np.int32],
+    against: Against,
+    care: Care,
+    seed: int,
+) -> Weights:
+    """Train some of the classes, whose own documents are the rows of `documents_of`."""
+    work = np.diff(documents_of.indptr)[classes].astype(np.int64)
+    work += np.diff(against.pointers)[against.groups[classes]]
+    cuts = np.searchsorted(np.cumsum(work), np.linspace(0, work.sum(), _PARTS + 1)[1:-1])
+    parts = [part for part in np.split(classes, cuts) if len(part)]
+    done = parallel.run(lambda part: _train_part(documents, documents_of, part, against, care, seed), parts)
+    return _joined(classes, [piece for pieces in done for piece in pieces])
+
+
+def _train_part(
+    documents: Documents,
+    documents_of: csr_matrix,
+    classes: NDArray[np.int32],
+    against: Against,
+    care: Care,
+    seed: int,
+) -> list[Weights]:
+    """Train the classes of one part, as many at a time as there is room for."""
+    X = documents.X
+    room = np.zeros(X.shape[1], dtype=np.float32)
+    pieces = []
+    while len(classes):
+        columns = np.empty(2 * X.shape[1] + 100_000, dtype=np.int32)
+        weights = np.empty(len(columns), dtype=np.float32)
+        counts, biases = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.float32)
+        n = linear.train_labels(
+            classes, documents_of.indptr.astype(np.int64), documents_of.indices,
+            against.groups, against.pointers, against.documents, against.bias is None,
+            documents.pointers, X.indices, X.data, documents.squares, against.costs, against.bias or 0.0,
+            care.passes, _TOLERANCE, care.smallest, seed, room, columns, weights, counts, biases,
+        )  # fmt: skip
+        used = int(counts[:n].sum())
+        pieces.append(Weights(classes[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))
+        classes = classes[n:]
+    return pieces
+
+
+def _joined(classes: NDArray[np.int32], pieces: Sequence[Weights]) -> Weights:
+    if not pieces:
+        nothing = np.empty(0, dtype=np.float32)
+        return Weights(classes, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), nothing, nothing)
+    return Weights(
+        np.concatenate([piece.classes for piece in pieces]),
+        np.concatenate([piece.counts for piece in pieces]),
+        np.concatenate([piece.columns for piece in pieces]),
+        np.concatenate([piece.weights for piece in pieces]),
+        np.concatenate([piece.biases for piece in pieces]),
+    )
+
+
+def inverted(
+    trained: Sequence[Weights],
+    sizes: tuple[int, int],
+    precision: Precision,
+    bias: float,
+    everywhere: NDArray[np.int32],
+) -> SparseView:
+    """Return the inverted index of weights: by word, in the order of classes; classes not trained have this bias.
+
+    Parameters
+    ----------
+    trained
+        Weights of classes, none of them twice.
+    sizes
+        How many features and how many classes there are.
+    precision
+        How weights are kept.
+    bias
+        That of classes that were not trained.
+    everywhere
+        Classes that may win without a word of theirs.
+    """
+    n_features, n_classes = sizes
+    classes = np.concatenate([np.repeat(part.classes, part.counts) for part in trained])
+    columns = np.concatenate([part.columns for part in trained])
+    weights = np.concatenate([part.weights for part in trained])
+    order = np.lexsort((classes, columns))
+    pointers = np.zeros(n_features + 1, dtype=np.int64)
+    np.cumsum(np.bincount(columns, minlength=n_features), out=pointers[1:])
+    biases = np.full(n_classes, bias, dtype=np.float32)
+    for part in trained:
+        biases[part.classes] = part.biases
+    return SparseView(pointers, classes[order], rounded(weights[order], precision), biases, everywhere)
