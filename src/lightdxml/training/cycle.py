@@ -21,7 +21,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows
 from lightdxml.metrics import inverse_propensity
-from lightdxml.model import Candidates, Model, find_candidates
+from lightdxml.model import Candidates, Model, find_candidates, rarity, score
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder, sparse_view
@@ -304,7 +304,7 @@ class _Run:
         self._note("sparse view", start, weights=len(model.sparse.weights))
 
     def finish(self) -> None:
-        """Measure what rounding the best model to the precision in which it is kept has cost; share out three views."""
+        """Measure what rounding the best model to its precision has cost; share out three views; set `tail`."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
@@ -316,6 +316,7 @@ class _Run:
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
         if candidates.margins is not None:
             self._share_out(model, candidates)
+        self._set_tail(model, candidates)
 
     def _share_out(self, model: Model, candidates: Candidates) -> None:
         """Choose the sparse view's share, and β with it, on the validation documents."""
@@ -328,6 +329,16 @@ class _Run:
             f" β {model.beta:g}, γ {model.gamma:g}"
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
+
+    def _set_tail(self, model: Model, candidates: Candidates) -> None:
+        """Choose what `tail` = 1 means on the validation documents, and note what lies between it and 0."""
+        start = time.perf_counter()
+        rare = rarity(self.frequency, self.X.shape[0])[candidates.labels]
+        given = candidates.labels, score(model, candidates), rare, self.Y_validation, self.inv_propensity
+        model.tail_strength = blend.choose_strength(*given)
+        measured = blend.tail_curve(*given, [tail * model.tail_strength for tail in blend.TAILS])
+        curve = [(tail, figures) for tail, (_, figures) in zip(blend.TAILS, measured, strict=True)]
+        self._note("tail", start, strength=model.tail_strength, curve=curve)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
         seconds = time.perf_counter() - start
