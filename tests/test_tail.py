@@ -121,7 +121,17 @@ def test_a_model_of_before_and_one_of_few_documents_have_the_usual_strength() ->
     assert old.model_.tail_strength == model.USUAL_STRENGTH
     X = csr_matrix(np.eye(3, old.model_.n_features), dtype=np.float32)
     assert (old.scores(X, 3, tail=1).data <= 1).all()
-    assert LightDXML(**SMALL).fit(*topics(60)).model_.tail_strength == model.USUAL_STRENGTH
+    for sparse, usual in ((False, model.USUAL_STRENGTH), (True, model.USUAL_STRENGTH_OF_THREE)):
+        assert LightDXML(**{**SMALL, "sparse": sparse}).fit(*topics(60)).model_.tail_strength == usual
+
+
+def test_a_model_of_three_views_without_a_strength_gets_that_of_three(tmp_path: Path) -> None:
+    LightDXML(**{**SMALL, "sparse": True}).fit(*topics(60)).save(tmp_path / "model")
+    path = tmp_path / "model" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["sha256"], manifest["tail_strength"]
+    path.write_text(json.dumps(manifest | {"sha256": storage._checksum(manifest)}))
+    assert load(tmp_path / "model").model_.tail_strength == model.USUAL_STRENGTH_OF_THREE
 
 
 @pytest.mark.parametrize("value", [-1, 1e9, float("nan"), "1", True, None])

@@ -23,8 +23,9 @@ from lightdxml.text.tfidf import Vectoriser
 _DOCUMENTS = 8192
 _MORE = 16
 FOUND_BY_WORDS = 100
-# For a model that has no other: good for rare labels on all data that it was tried on, best on few.
-USUAL_STRENGTH = 0.2
+# How far `tail` goes in a model that has no other, of two views and of three. Scores of two views lie close together:
+# nearness alone gives every candidate about a half, and a shift that is small for three views would decide it all.
+USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE = 0.02, 0.2
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
-from lightdxml.model import USUAL_STRENGTH, Model
+from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
 from lightdxml.shortlist import Graph
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
@@ -345,13 +345,14 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
         sparse=_sparse_in(arrays),
         gamma=float(shares[1]),
-        tail_strength=_strength(manifest),
+        tail_strength=_strength(manifest, three_views="sparse_pointers" in arrays),
     )
 
 
-def _strength(manifest: dict[str, Any]) -> float:
+def _strength(manifest: dict[str, Any], *, three_views: bool) -> float:
     """Return how far `tail` shifts scores; the usual for a model that was written before there was such a thing."""
-    value = manifest.get("tail_strength", USUAL_STRENGTH)
+    usual = USUAL_STRENGTH_OF_THREE if three_views else USUAL_STRENGTH
+    value = manifest.get("tail_strength", usual)
     if type(value) not in (int, float) or not 0 <= value <= _MOST_STRENGTH:
         raise ValueError(f"its manifest says tail_strength {value!r:.30}")
     return float(value)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.metrics import evaluate
-from lightdxml.model import USUAL_STRENGTH, Candidates, blend_views, shifted, sigmoid, top
+from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Candidates, blend_views, shifted, sigmoid, top
 
 T = TypeVar("T", float, tuple[float, float])
 GRID = tuple(i / 20 for i in range(21))
@@ -26,7 +26,7 @@ THREE_VIEWS_TOLERANCE = 0.2
 TAILS = tuple(i / 10 for i in range(11))
 # From wrong strengths to right ones is further than from share to share: fewer documents can tell.
 _FEWEST_FOR_STRENGTH = 100
-STRENGTHS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
+STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
 # How much precision, in points, may be given up for the tail: about the noise of a few thousand validation documents.
 TOLERANCE = 0.5
 
@@ -90,13 +90,15 @@ def choose_strength(
     rare: NDArray[np.float32],
     Y: csr_matrix,
     inv_propensity: NDArray[np.float64],
+    *,
+    three_views: bool,
 ) -> float:
     """Return the power of 1/p that serves rare labels best, the lowest of equals; the usual one with few documents.
 
     `rare` is the rarity of every candidate.
     """
     if Y.shape[0] < _FEWEST_FOR_STRENGTH:
-        return USUAL_STRENGTH
+        return USUAL_STRENGTH_OF_THREE if three_views else USUAL_STRENGTH
     results = tail_curve(labels, scores, rare, Y, inv_propensity, STRENGTHS)
     return max(results, key=lambda result: (mean(result[1], "PSP"), -result[0]))[0]
 

@@ -335,7 +335,7 @@ class _Run:
         start = time.perf_counter()
         rare = rarity(self.frequency, self.X.shape[0])[candidates.labels]
         given = candidates.labels, score(model, candidates), rare, self.Y_validation, self.inv_propensity
-        model.tail_strength = blend.choose_strength(*given)
+        model.tail_strength = blend.choose_strength(*given, three_views=candidates.margins is not None)
         measured = blend.tail_curve(*given, [tail * model.tail_strength for tail in blend.TAILS])
         curve = [(tail, figures) for tail, (_, figures) in zip(blend.TAILS, measured, strict=True)]
         self._note("tail", start, strength=model.tail_strength, curve=curve)
