@@ -25,6 +25,7 @@ HEADINGS = (
     "Accuracy",
     "Training",
     "How much each view counts",
+    "Precision or rare labels",
     "From rare to frequent",
     "Most confused",
     "Time",

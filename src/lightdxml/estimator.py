@@ -254,10 +254,10 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         self.n_features_in_ = self.model_.n_features
 
     @overload
-    def predict(self, X: str, k: int = 5) -> list[Any]: ...
+    def predict(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Any]: ...
     @overload
-    def predict(self, X: Any, k: int = 5) -> list[list[Any]]: ...
-    def predict(self, X: Any, k: int = 5) -> list[Any]:
+    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Any]]: ...
+    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
         """Return the k best labels, best first: names where labels have names, else numbers.
 
         Parameters
@@ -266,24 +266,31 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
             Texts or a matrix for a list of labels each; a single text for its labels alone.
         k
             How many at most.
+        tail
+            From 0, the best precision, to 1, the best for rare labels: how far labels are ranked by how rare they are
+            in training besides. It changes nothing in the model.
         """
-        numbers, _ = self.rank([X] if isinstance(X, str) else X, k)
+        numbers, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
         names = self.model_.label_names
         rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in numbers.tolist()]
         return rows[0] if isinstance(X, str) else rows
 
-    def rank(self, X: Any, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: Any, k: int = 5, *, tail: float = 0.0) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the numbers of the k best labels of each document, and their scores; -1 and 0 for none.
 
-        There are no more columns than labels.
+        There are no more columns than labels. `tail` is as in `predict`: with it a label that has one training document
+        keeps its score, and the others' are lower the more frequent they are, still from 0 to 1.
         """
         trained = self._trained()
         _check_k(k)
+        model.check_tail(tail)
         with parallel.use_threads(self.threads):
-            return model.predict(trained, self._features(X), min(int(k), trained.n_labels))
+            return model.predict(trained, self._features(X), min(int(k), trained.n_labels), float(tail))
 
-    def scores(self, X: Any, k: int = 5) -> csr_matrix:
+    def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
+
+        `tail` is as in `rank`.
 
         Examples
         --------
@@ -291,30 +298,32 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         >>> trained.scores(["a rose"], k=1).shape
         (1, 2)
         """
-        labels, values = self.rank([X] if isinstance(X, str) else X, k)
+        labels, values = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
         rows = np.repeat(np.arange(len(labels)), labels.shape[1])
         found = labels.ravel() >= 0
         entries = values.ravel()[found], (rows[found], labels.ravel()[found])
         return csr_matrix(entries, shape=(len(labels), self.model_.n_labels), dtype=np.float32)
 
     @overload
-    def explain(self, X: str, k: int = 5) -> list[Explanation]: ...
+    def explain(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Explanation]: ...
     @overload
-    def explain(self, X: Any, k: int = 5) -> list[list[Explanation]]: ...
-    def explain(self, X: Any, k: int = 5) -> list[Any]:
+    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Explanation]]: ...
+    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
         """Return for each of the k best labels what every word adds to its score: see `lightdxml.explanation`.
 
         Parameters
         ----------
         X
             Texts or a matrix for a list of explanations each; a single text for its explanations alone.
+        k, tail
+            As in `predict`.
         """
         trained = self._trained()
         _check_k(k)
+        model.check_tail(tail)
         with parallel.use_threads(self.threads):
-            rows = explanation.explain(
-                trained, self._features([X] if isinstance(X, str) else X), min(int(k), trained.n_labels)
-            )
+            features = self._features([X] if isinstance(X, str) else X)
+            rows = explanation.explain(trained, features, min(int(k), trained.n_labels), float(tail))
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> Any:

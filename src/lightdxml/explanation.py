@@ -4,7 +4,7 @@ A document's embedding is a sum over its words, and both dense views of a label,
 are products with it: each is a sum over words, as the sparse view's margin is. (With ReLU or a residual layer the sum
 holds for the units that are on for this document, and the layer's bias is a part of its own.) The score is no sum, but
 for a function f of one, f(a + b) − f(a) is b times the mean slope between the two; each word gets its share of that. So
-parts and base add up.
+parts and base add up. What `tail` takes from it, the label being frequent, is a part of its own.
 """
 
 from __future__ import annotations
@@ -34,26 +34,29 @@ class Explanation:
     label
         Its name, or its number where it has none.
     score
-        What the model gives it: `base` plus the sum of the parts.
+        What the model gives it: `base` plus the sum of the parts, plus `tail`.
     base
         What a document without words would get.
     parts
         Words (numbers of features where they have no names) with what each adds, the largest for and against first.
+    tail
+        What the shift to rare labels takes from the score, as a number below 0; 0 where `tail` is 0.
     """
 
     label: str | int
     score: float
     base: float
     parts: list[tuple[str | int, float]]
+    tail: float = 0.0
 
 
-def explain(model: Model, X: csr_matrix, k: int = 5) -> list[list[Explanation]]:
+def explain(model: Model, X: csr_matrix, k: int = 5, tail: float = 0.0) -> list[list[Explanation]]:
     """Return the explanations of each document's k best labels."""
-    labels, scores = models.predict(model, X, k)
+    labels, scores = models.predict(model, X, k, tail)
     X = models.check_features(X, model.n_features)
     return [
         [
-            _explain(model, X[i], label, score)
+            _explain(model, X[i], label, score, tail)
             for label, score in zip(labels[i].tolist(), scores[i].tolist(), strict=True)
             if label >= 0
         ]
@@ -71,7 +74,7 @@ class _View:
     start: float
 
 
-def _explain(model: Model, x: csr_matrix, label: int, score: float) -> Explanation:
+def _explain(model: Model, x: csr_matrix, label: int, score: float, tail: float) -> Explanation:
     words, rest = _word_embeddings(model.encoder, x)
     w = model.classifier[label].astype(np.float64)
     place = np.searchsorted(model.shortlist.labels, label)
@@ -96,7 +99,10 @@ def _explain(model: Model, x: csr_matrix, label: int, score: float) -> Explanati
         base, parts = float(np.exp(total)), _mean_slope(np.exp, total, float(added.sum())) * added
     names = _names(model, x)
     order = np.lexsort((np.arange(len(parts)), -np.abs(parts)))
-    return Explanation(_label(model, label), score, base, [(names[i], float(parts[i])) for i in order])
+    rare = float(models.rarity(model.label_frequency[label : label + 1], model.n_documents)[0])
+    shift = float(np.expm1(tail * model.tail_strength * rare))
+    taken = (base + float(parts.sum())) * shift if shift else 0.0
+    return Explanation(_label(model, label), score, base, [(names[i], float(parts[i])) for i in order], taken)
 
 
 def _shared_out(views: list[_View]) -> tuple[float, NDArray[np.float64]]:

@@ -16,6 +16,7 @@ from lightdxml.encoder import Encoder, encode, unit_rows
 from lightdxml.kernels import ova, parallel, ranking
 from lightdxml.kernels.half import readable
 from lightdxml.label_tree import LabelTree
+from lightdxml.metrics import inverse_propensity_of
 from lightdxml.shortlist import Shortlist
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import Vectoriser
@@ -23,6 +24,9 @@ from lightdxml.text.tfidf import Vectoriser
 _DOCUMENTS = 8192
 _MORE = 16
 FOUND_BY_WORDS = 100
+# How far `tail` goes in a model that has no other, of two views and of three. Scores of two views lie close together:
+# nearness alone gives every candidate about a half, and a shift that is small for three views would decide it all.
+USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE = 0.02, 0.2
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ class Model:
         The sparse view, or None, and its share in the blended score.
     tree
         The label tree, whose opinion adds to the sparse view's, or None.
+    tail_strength
+        The power of 1/p, the inverse propensity, that a label's score is multiplied by where `tail` is 1.
     """
 
     encoder: Encoder
@@ -99,6 +105,7 @@ class Model:
     sparse: SparseView | None = None
     gamma: float = 0.0
     tree: LabelTree | None = None
+    tail_strength: float = USUAL_STRENGTH
 
     @property
     def n_labels(self) -> int:
@@ -187,11 +194,38 @@ def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np
     return blended
 
 
-def score(model: Model, candidates: Candidates) -> NDArray[np.float32]:
-    """Return the blended score of each candidate: the paper's of two views, or that of three."""
+def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np.float32]:
+    """Return the blended score of each candidate, the paper's of two views or that of three, shifted by `tail`."""
     if candidates.margins is None:
-        return blend(candidates, model.beta)
-    return blend_views(candidates, model.beta, model.gamma)
+        blended = blend(candidates, model.beta)
+    else:
+        blended = blend_views(candidates, model.beta, model.gamma)
+    if tail == 0:
+        return blended
+    rare = rarity(model.label_frequency[candidates.labels], model.n_documents)
+    return shifted(blended, rare, tail * model.tail_strength)
+
+
+def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32]:
+    """Return log 1/p of labels with so many training documents, less that of a label with one: 0 for such, else below.
+
+    >>> [round(float(one), 2) for one in rarity(np.array([1, 10, 100], dtype=np.int32), 1000)]
+    [0.0, -0.67, -1.36]
+    """
+    rarest = inverse_propensity_of(np.ones(1, dtype=np.int32), n_documents)
+    inverse = inverse_propensity_of(np.maximum(frequency, 1), n_documents)
+    return np.log(inverse / rarest).astype(np.float32)
+
+
+def shifted(scores: NDArray[np.float32], rare: NDArray[np.float32], amount: float) -> NDArray[np.float32]:
+    """Return scores that are lower the more frequent their labels are; what lay between 0 and 1 stays there.
+
+    >>> shifted(np.array([0.5, 0.5], dtype=np.float32), np.log(np.array([1, 0.5], dtype=np.float32)), 1.0).tolist()
+    [0.5, 0.25]
+    """
+    factors: NDArray[np.float32] = np.exp(np.float32(amount) * rare)
+    factors *= scores
+    return factors
 
 
 def sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -224,18 +258,38 @@ def top(
     return best_labels, best_scores
 
 
-def predict(model: Model, X: csr_matrix, k: int = 5) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none."""
+def predict(
+    model: Model, X: csr_matrix, k: int = 5, tail: float = 0.0
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
+
+    `tail` is from 0, the best precision, to 1, the best for rare labels.
+    """
+    check_tail(tail)
     X = check_features(X, model.n_features)
     labels = np.empty((X.shape[0], k), dtype=np.int32)
     scores = np.empty((X.shape[0], k), dtype=np.float32)
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         candidates = find_candidates(model, X[start:stop])
-        labels[start:stop], scores[start:stop] = top(candidates.labels, score(model, candidates), k)
+        labels[start:stop], scores[start:stop] = top(candidates.labels, score(model, candidates, tail), k)
     # Nothing is known of a document without a known word, and a guess would look like an answer.
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, 0
     return labels, scores
+
+
+def check_tail(tail: Any) -> None:
+    """Raise where `tail` is no number from 0 to 1.
+
+    >>> check_tail(2)
+    Traceback (most recent call last):
+    ValueError: tail is 2: it must be a number from 0, the best precision, to 1, the best for rare labels
+    """
+    is_number = isinstance(tail, int | float | np.integer | np.floating) and not isinstance(tail, bool)
+    if not is_number or not 0 <= tail <= 1:
+        raise ValueError(
+            f"tail is {tail!r}: it must be a number from 0, the best precision, to 1, the best for rare labels"
+        )
 
 
 def whole_matrix(matrix: Any, name: str) -> csr_matrix:

@@ -28,7 +28,7 @@ from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
 from lightdxml.label_tree import LabelTree
-from lightdxml.model import Model
+from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
 from lightdxml.shortlist import Graph
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
@@ -46,6 +46,7 @@ _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "history.json",
 )
 _BLOCK = 1 << 22
+_MOST_STRENGTH = 100.0
 # No manifest or history is longer; names are as long as people make them, but not all of them longer than a page.
 _MOST_JSON, _MOST_NAME, _SPARE_NAMES = 1 << 28, 1 << 12, 1 << 8
 # What a system or a file system answers that cannot exchange two folders, or sync one.
@@ -193,6 +194,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
         "beta": model.beta,
         "gamma": model.gamma,
+        "tail_strength": model.tail_strength,
         "index": model.shortlist.kind,
         "relu": model.encoder.relu,
         "n_documents": model.n_documents,
@@ -348,7 +350,17 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         sparse=_sparse_in(arrays),
         gamma=float(shares[1]),
         tree=_tree_in(arrays),
+        tail_strength=_strength(manifest, three_views="sparse_pointers" in arrays),
     )
+
+
+def _strength(manifest: dict[str, Any], *, three_views: bool) -> float:
+    """Return how far `tail` shifts scores; the usual for a model that was written before there was such a thing."""
+    usual = USUAL_STRENGTH_OF_THREE if three_views else USUAL_STRENGTH
+    value = manifest.get("tail_strength", usual)
+    if type(value) not in (int, float) or not 0 <= value <= _MOST_STRENGTH:
+        raise ValueError(f"its manifest says tail_strength {value!r:.30}")
+    return float(value)
 
 
 def _sparse_in(arrays: dict[str, NDArray[Any]]) -> SparseView | None:

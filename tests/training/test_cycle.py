@@ -95,7 +95,7 @@ def test_epochs_are_as_many_as_the_papers_formula_says(e_model: int, e_label: in
     assert phases.count("classifier") + phases.count("label encoder") == config.total_epochs
     # The index is refreshed before the first epoch, every ê_label epochs, and after the last one.
     assert phases.count("shortlist") == 1 + -(-e_model // e_hat_label)
-    assert phases[-2:] == ["validation", "rounding"]
+    assert phases[-3:] == ["validation", "rounding", "tail"]
 
 
 def test_the_epoch_of_the_best_validation_is_kept() -> None:

@@ -15,6 +15,7 @@ from lightdxml.cli.output import (
     OldSplit,
     Separator,
     Source,
+    Tail,
     Threads,
     console,
     errors,
@@ -29,6 +30,7 @@ _SAMPLES = 3
 def run(
     model: ModelFolder,
     data: Source,
+    tail: Tail = 0.0,
     json: Json = False,
     threads: Threads = None,
     separator: Separator = "|",
@@ -44,7 +46,9 @@ def run(
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
     from lightdxml.metrics import evaluate
+    from lightdxml.model import check_tail
 
+    check_tail(tail)
     estimator = load_model(model)
     estimator.threads = threads
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
@@ -54,9 +58,9 @@ def run(
     # What is ignored is taken out of the ranking, and what follows moves up: enough must follow.
     depth = max(_CUTS) + (0 if ignore is None else int(np.diff(ignore.tocsr().indptr).max()))
     # Compiled code is loaded with the first document: that is not part of what a document takes.
-    estimator.rank(matching.features_of(split)[:1], 1)
+    estimator.rank(matching.features_of(split)[:1], 1, tail=tail)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(matching.features_of(split), depth)
+    ranked, scores = estimator.rank(matching.features_of(split), depth, tail=tail)
     seconds = time.perf_counter() - start
     frequency, n_documents = matching.frequency_of(loaded, estimator.model_, Y.shape[1])
     q = matching.inverse_propensity_of(loaded.name, frequency, n_documents)

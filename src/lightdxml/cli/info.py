@@ -30,6 +30,7 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "from": "features" if trained.vectoriser is None else "texts",
         "beta": trained.beta,
         "gamma": None if trained.sparse is None else trained.gamma,
+        "tail_strength": trained.tail_strength,
         "sparse_weights": 0 if trained.sparse is None else len(trained.sparse.weights),
         "index": trained.shortlist.kind,
         "precision": str(trained.classifier.dtype),
@@ -67,6 +68,7 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
             if content["gamma"] is None
             else [("γ", f"{content['gamma']:g}", f"the sparse view's share; {content['sparse_weights']:,} weights")]
         ),
+        ("tail", f"{content['tail_strength']:g}", "the power of 1/propensity at --tail 1"),
         *(
             (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
             for name in ("P", "PSP")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, Threads
+from lightdxml.cli.output import Encoding, ModelFolder, Tail, Threads
 
 
 def run(
@@ -23,6 +23,7 @@ def run(
         typer.Option("--format", help="What texts come as; seen unless given."),
     ] = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each document.")] = False,
+    tail: Tail = 0.0,
     threads: Threads = None,
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -35,8 +36,10 @@ def run(
     from lightdxml.data import stream
     from lightdxml.data.load import ReadOptions
     from lightdxml.estimator import load
+    from lightdxml.model import check_tail
 
     ReadOptions(encoding=encoding)
+    check_tail(tail)
     estimator = load(model)
     estimator.threads = threads
     trained = estimator.model_
@@ -48,7 +51,7 @@ def run(
             else stream.text_batches(file, source, encoding, form)
         )
         for batch in batches:
-            labels, scores = estimator.rank(batch.documents, min(k, trained.n_labels))
+            labels, scores = estimator.rank(batch.documents, min(k, trained.n_labels), tail=tail)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 sys.stdout.write(show(document, list(_named(trained, row, values, least))) + "\n")
             sys.stdout.flush()

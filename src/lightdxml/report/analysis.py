@@ -363,6 +363,17 @@ def gamma_curve(history: Sequence[dict[str, Any]], beta: float) -> list[tuple[fl
         return []
 
 
+def tail_curve(history: Sequence[dict[str, Any]]) -> list[tuple[float, dict[str, float]]]:
+    """Return `tail` and what was measured with it; empty where the history does not say.
+
+    >>> tail_curve([{"phase": "tail", "curve": [[0.0, {"P@1": 60}]]}])
+    []
+    """
+    curve = beta_curve(next((entry for entry in history if entry.get("phase") == "tail"), {}))
+    complete = all(f"{name}@{k}" in figures for _, figures in curve for name in ("P", "PSP") for k in (1, 3, 5))
+    return curve if complete else []
+
+
 def nearest_preset(config: Config, documents: int | None) -> tuple[str, dict[str, Any]]:
     """Return the preset that a configuration is nearest to, and in what it differs from that.
 

@@ -138,6 +138,24 @@ def share(curve: Sequence[tuple[float, dict[str, float]]], chosen: float, symbol
     return _svg("share", f"P and PSP against {symbol}", draw, (4.7, 3.7))
 
 
+def tail(curve: Sequence[tuple[float, dict[str, float]]]) -> str:
+    """Draw P and PSP at 1 and 5 against `tail`: what one gives for the other."""
+    values = [one for one, _ in curve]
+
+    def draw(figure: Figure) -> None:
+        pair = figure.subplots(2, sharex=True)
+        for axes, name, colour in zip(pair, ("P", "PSP"), (BLUE, ORANGE), strict=True):
+            for k, line in ((1, "o-"), (5, "s--")):
+                found = [measured[f"{name}@{k}"] for _, measured in curve]
+                axes.plot(values, found, line, color=colour, markersize=3, label=f"{name}@{k}")
+            axes.set(ylabel="%")
+            axes.margins(y=0.15)
+            _legend(axes)
+        pair[-1].set(xlabel="tail: 0 best precision, 1 best for rare labels")
+
+    return _svg("tail", "P and PSP against tail", draw, (4.7, 3.7))
+
+
 def frequency(bins: Sequence[Bin]) -> str:
     """Draw recall and precision from the rarest to the most frequent labels."""
 

@@ -80,6 +80,7 @@ def page(subject: Subject) -> str:
         _section("Accuracy", _accuracy(subject)),
         _section("Training", _training(subject)),
         _section("How much each view counts", _shares(subject)),
+        _section("Precision or rare labels", _tail(subject)),
         _section("From rare to frequent labels", _frequency(subject, counted)),
         _section("Most confused labels", _confusions(subject, counted)),
         _section("Time", _time(subject)),
@@ -312,6 +313,26 @@ def _shares(subject: Subject) -> str:
     ]
     table = _table((symbol, "P@1", "P, mean", "PSP@1", "PSP, mean"), rows)
     drawn = _figure(figures.share(curve, chosen, symbol, ends), "On validation documents; means over @1, @3 and @5.")
+    return f'<div class="pair">\n{drawn}<div>{table}{_note(says)}</div>\n</div>\n'
+
+
+def _tail(subject: Subject) -> str:
+    """Return what `tail` gives for rare labels, and what it costs."""
+    curve = analysis.tail_curve(_history(subject))
+    if len(curve) < 2:
+        return _note("The model has no record of what <code>tail</code> does.")
+    if all(found == curve[0][1] for _, found in curve):
+        return _note("On validation documents <code>tail</code> changed nothing.")
+    says = (
+        "<code>tail</code>, an option of predict, evaluate and explain, lowers the scores of frequent labels: from 0, "
+        "where all of this report was measured, to 1. It can be set anew with every prediction."
+    )
+    rows = [
+        [f"{value:g}", *(_percent(found[f"{name}@{k}"]) for name in ("P", "PSP") for k in _CUTS)]
+        for value, found in curve
+    ]
+    table = _table(("tail", *(f"{name}@{k}" for name in ("P", "PSP") for k in _CUTS)), rows)
+    drawn = _figure(figures.tail(curve), "On validation documents; each half has a scale of its own.")
     return f'<div class="pair">\n{drawn}<div>{table}{_note(says)}</div>\n</div>\n'
 
 

@@ -1,4 +1,4 @@
-"""Step 6's numbers: β, the classifier's share in the blended score, and γ, the sparse view's, by validation data."""
+"""Step 6's numbers by validation data: β and γ, the views' shares in the score, and how far `tail` shifts it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.metrics import evaluate
-from lightdxml.model import Candidates, blend_views, sigmoid, top
+from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Candidates, blend_views, shifted, sigmoid, top
 
 T = TypeVar("T", float, tuple[float, float])
 GRID = tuple(i / 20 for i in range(21))
@@ -23,6 +23,10 @@ _USUAL = (0.2, 0.4)
 _FEWEST_TO_CHOOSE = 500
 # Of three views less is given up for the tail, which they serve well already.
 THREE_VIEWS_TOLERANCE = 0.2
+TAILS = tuple(i / 10 for i in range(11))
+# From wrong strengths to right ones is further than from share to share: fewer documents can tell.
+_FEWEST_FOR_STRENGTH = 100
+STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
 # How much precision, in points, may be given up for the tail: about the noise of a few thousand validation documents.
 TOLERANCE = 0.5
 
@@ -78,3 +82,38 @@ def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOL
     allowed = max(tolerance, min(lost))
     good = [result for result, loss in zip(results, lost, strict=True) if loss <= allowed]
     return max(good, key=lambda result: (mean(result[1], "PSP"), result[0]))
+
+
+def choose_strength(
+    labels: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    rare: NDArray[np.float32],
+    Y: csr_matrix,
+    inv_propensity: NDArray[np.float64],
+    *,
+    three_views: bool,
+) -> float:
+    """Return the power of 1/p that serves rare labels best, the lowest of equals; the usual one with few documents.
+
+    `rare` is the rarity of every candidate.
+    """
+    if Y.shape[0] < _FEWEST_FOR_STRENGTH:
+        return USUAL_STRENGTH_OF_THREE if three_views else USUAL_STRENGTH
+    results = tail_curve(labels, scores, rare, Y, inv_propensity, STRENGTHS)
+    return max(results, key=lambda result: (mean(result[1], "PSP"), -result[0]))[0]
+
+
+def tail_curve(
+    labels: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    rare: NDArray[np.float32],
+    Y: csr_matrix,
+    inv_propensity: NDArray[np.float64],
+    amounts: Sequence[float],
+) -> list[tuple[float, dict[str, float]]]:
+    """Return the measures with scores that are shifted by each amount."""
+    results = []
+    for amount in amounts:
+        best, _ = top(labels, shifted(scores, rare, amount), 5)
+        results.append((amount, evaluate(Y, best, k=(1, 3, 5), inv_propensity=inv_propensity)))
+    return results

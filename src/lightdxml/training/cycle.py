@@ -21,7 +21,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
 from lightdxml.metrics import inverse_propensity
-from lightdxml.model import Candidates, Model, find_candidates
+from lightdxml.model import Candidates, Model, find_candidates, rarity, score
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder, label_tree, sparse_view
@@ -310,7 +310,7 @@ class _Run:
         return trained
 
     def finish(self) -> None:
-        """Measure what rounding the best model to the precision in which it is kept has cost; share out three views."""
+        """Measure what rounding the best model to its precision has cost; share out three views; set `tail`."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
@@ -322,6 +322,7 @@ class _Run:
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
         if candidates.margins is not None:
             self._share_out(model, candidates)
+        self._set_tail(model, candidates)
 
     def _share_out(self, model: Model, candidates: Candidates) -> None:
         """Choose the sparse view's share, and β with it, on the validation documents."""
@@ -372,6 +373,16 @@ class _Run:
         order = np.argsort(labels, kind="stable")
         vectors = np.concatenate([index.vectors, rounded(embedded, self.config.precision)])
         return shortlists.build(labels[order], vectors[order], self.config.index)
+
+    def _set_tail(self, model: Model, candidates: Candidates) -> None:
+        """Choose what `tail` = 1 means on the validation documents, and note what lies between it and 0."""
+        start = time.perf_counter()
+        rare = rarity(self.frequency, self.X.shape[0])[candidates.labels]
+        given = candidates.labels, score(model, candidates), rare, self.Y_validation, self.inv_propensity
+        model.tail_strength = blend.choose_strength(*given, three_views=candidates.margins is not None)
+        measured = blend.tail_curve(*given, [tail * model.tail_strength for tail in blend.TAILS])
+        curve = [(tail, figures) for tail, (_, figures) in zip(blend.TAILS, measured, strict=True)]
+        self._note("tail", start, strength=model.tail_strength, curve=curve)
 
     def _note(self, phase: str, start: float, **figures: Any) -> None:
         seconds = time.perf_counter() - start
