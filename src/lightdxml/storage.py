@@ -380,7 +380,7 @@ def _config(settings: dict[str, Any], found: int) -> Config:
     if set(settings) != known:
         odd = ", ".join(sorted(set(settings) ^ known))
         raise ValueError(f"its settings are not those of this format: {odd}")
-    without = ({"label_tree": False} if found < 4 else {}) | ({"sparse": False} if found < 3 else {})
+    without: dict[str, Any] = ({"label_tree": False} if found < 4 else {}) | ({"sparse": False} if found < 3 else {})
     return Config(**settings, **without)
 
 
