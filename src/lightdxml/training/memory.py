@@ -23,6 +23,7 @@ from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import EXACT_LIMIT
+from lightdxml.training.label_tree import FEWEST_LABELS
 from lightdxml.training.plan import validation_size
 
 PARTS = (
@@ -190,13 +191,26 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
     weights = _sparse_weights(sizes)
     columns = _n_candidates(sizes, config) + FOUND_BY_WORDS
     wider = columns / max(1, _n_candidates(sizes, config))
+    view = (_HALF + _WHOLE) * weights + _LONG * sizes.features
+    # What it takes to learn more documents: weights by label, labels nearby and labels that are confused.
+    kept = _ENTRY * weights + _WHOLE * pairs
+    again = sizes.matrices(sizes.documents) if sizes.set_aside(config) else 0
     return {
         "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
-        "sharing out": Counter({
-            "sparse view": (_HALF + _WHOLE) * weights + _LONG * sizes.features,
-            "validation": round(wider * _candidates(sizes, config)),
-        }),
-    }  # fmt: skip
+        "sharing out": Counter({"sparse view": view + kept, "validation": round(wider * _candidates(sizes, config))}),
+        "set aside": Counter({"features": again, "sparse view": _INVERTED * weights + 2 * kept}),
+        "tree": Counter({"features": again, "sparse view": view + kept + _tree(sizes, config, weights)}),
+    }
+
+
+def _tree(sizes: Sizes, config: Config, weights: int) -> int:
+    """Return what training the label tree takes, which has about as many weights as the sparse view."""
+    if not config.label_tree or sizes.n_known < FEWEST_LABELS:
+        return 0
+    words, share = sizes.entries / max(1, sizes.documents), sizes.pairs / sizes.n_known
+    # A label's documents have words in common: fitted to four data sets, within half as much again.
+    centroids = round(sizes.n_known * words * math.pow(share, 0.6))
+    return max(2 * _ENTRY * centroids, _INVERTED * weights) + 4 * _ENTRY * sizes.pairs
 
 
 def _sparse_weights(sizes: Sizes) -> int:
