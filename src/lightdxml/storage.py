@@ -23,12 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import arrays as stored
+from lightdxml import inverted_file
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
+from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import parallel
 from lightdxml.model import Model
-from lightdxml.shortlist import Graph
+from lightdxml.shortlist import Graph, Kind
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
@@ -51,10 +53,11 @@ _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _HERE, _EXCHANGE = -100, 2
 _NUMBERS = (
     "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
+    "cluster_of", "cluster_probes",
     "sparse_labels", "sparse_everywhere",
 )  # fmt: skip
 _LARGE_NUMBERS = ("sparse_pointers",)
-_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases")
+_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "cluster_centres")
 
 
 def check_target(folder: Path, *rooms: Path | None) -> None:
@@ -224,6 +227,10 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         graph = shortlists.graph_of(model.shortlist)
         arrays["graph_levels"], arrays["graph_neighbours"] = graph.levels, graph.neighbours
         arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
+    if model.shortlist.kind == "ivf":
+        index = model.shortlist.index
+        arrays["cluster_centres"], arrays["cluster_of"] = index.centres, index.cluster_of
+        arrays["cluster_probes"] = np.array([index.probes], dtype=np.int32)
     if model.sparse is not None:
         arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
     return arrays
@@ -319,7 +326,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     # Models without a sparse view were once written without a share for it.
     shares, kind = (manifest["beta"], manifest.get("gamma", 0.0)), manifest["index"]
-    if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in ("exact", "hnsw"):
+    if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in shortlists.KINDS:
         raise ValueError(f"its manifest says beta and gamma {shares!r:.60} and index {kind!r}")
     check_arrays(arrays, config)
     if verify:
@@ -331,7 +338,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, graph_in(arrays, kind)),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure_in(arrays, kind)),
         everywhere=arrays["everywhere"],
         beta=float(shares[0]),
         config=config,
@@ -377,10 +384,13 @@ def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArra
     return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
 
 
-def graph_in(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
-    """Return the graph among a model's arrays; None for an exact index, which has none."""
+def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | None:
+    """Return the graph or the inverted file among a model's arrays; None for an exact index, which has neither."""
     if kind == "exact":
         return None
+    if kind == "ivf":
+        centres, cluster_of = np.array(arrays["cluster_centres"]), np.array(arrays["cluster_of"])
+        return inverted_file.restore(centres, cluster_of, int(arrays["cluster_probes"].item()))
     return Graph(
         np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"]), int(arrays["graph_entry"].item())
     )
@@ -403,6 +413,9 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "graph_levels": (n_indexed,),
         "graph_neighbours": (len(arrays.get("graph_neighbours", ())),),
         "graph_entry": (1,),
+        "cluster_centres": (len(arrays.get("cluster_centres", ())), D),
+        "cluster_of": (n_indexed,),
+        "cluster_probes": (1,),
         "sparse_pointers": (len(arrays["word_vectors"]) + 1,),
         "sparse_labels": (len(arrays.get("sparse_labels", ())),),
         "sparse_weights": (len(arrays.get("sparse_labels", ())),),
