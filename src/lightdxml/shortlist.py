@@ -165,10 +165,31 @@ def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
     return index
 
 
-def graph_of(shortlist: Shortlist) -> Graph:
-    """Return the graph of an HNSW index, to be stored."""
-    hnsw = shortlist.index.hnsw
-    return Graph(faiss.vector_to_array(hnsw.levels), faiss.vector_to_array(hnsw.neighbors), int(hnsw.entry_point))
+def structure_of(shortlist: Shortlist) -> dict[str, NDArray[Any]]:
+    """Return what an index is made of besides labels and vectors, to be stored: nothing for an exact one."""
+    if shortlist.kind == "hnsw":
+        hnsw = shortlist.index.hnsw
+        return {
+            "graph_levels": faiss.vector_to_array(hnsw.levels),
+            "graph_neighbours": faiss.vector_to_array(hnsw.neighbors),
+            "graph_entry": np.array([hnsw.entry_point], dtype=np.int32),
+        }
+    if shortlist.kind == "ivf":
+        index = shortlist.index
+        probes = np.array([index.probes], dtype=np.int32)
+        return {"cluster_centres": index.centres, "cluster_of": index.cluster_of, "cluster_probes": probes}
+    return {}
+
+
+def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | None:
+    """Return what `structure_of` gave, from arrays of anyone; None for an exact index."""
+    if kind == "hnsw":
+        levels, neighbours = np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"])
+        return Graph(levels, neighbours, int(arrays["graph_entry"].item()))
+    if kind == "ivf":
+        centres, cluster_of = np.array(arrays["cluster_centres"]), np.array(arrays["cluster_of"])
+        return inverted_file.restore(centres, cluster_of, int(arrays["cluster_probes"].item()))
+    return None
 
 
 def _restore(index: Any, vectors: NDArray[np.float32], graph: Graph) -> None:

@@ -23,14 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import arrays as stored
-from lightdxml import inverted_file
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
-from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import parallel
 from lightdxml.model import Model
-from lightdxml.shortlist import Graph, Kind
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
@@ -223,14 +220,7 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         arrays["residual"], arrays["residual_bias"] = model.encoder.residual.R, model.encoder.residual.bias
     if model.vectoriser is not None:
         arrays["idf"] = model.vectoriser.idf
-    if model.shortlist.kind == "hnsw":
-        graph = shortlists.graph_of(model.shortlist)
-        arrays["graph_levels"], arrays["graph_neighbours"] = graph.levels, graph.neighbours
-        arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
-    if model.shortlist.kind == "ivf":
-        index = model.shortlist.index
-        arrays["cluster_centres"], arrays["cluster_of"] = index.centres, index.cluster_of
-        arrays["cluster_probes"] = np.array([index.probes], dtype=np.int32)
+    arrays |= shortlists.structure_of(model.shortlist)
     if model.sparse is not None:
         arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
     return arrays
@@ -332,13 +322,16 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     if verify:
         _check_numbers(arrays)
     n_labels = len(arrays["classifier"])
+    structure = shortlists.structure_in(arrays, kind)
     names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
     if names is not None and len(names) != n_labels:
         raise ValueError(f"{len(names)} label names for {n_labels} labels")
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure_in(arrays, kind)),
+        shortlist=shortlists.build(
+            arrays["labels"], arrays["label_embeddings"], kind, shortlists.structure_in(arrays, kind)
+        ),
         everywhere=arrays["everywhere"],
         beta=float(shares[0]),
         config=config,
@@ -382,18 +375,6 @@ def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArra
     if not len(vocabulary) == len(arrays["idf"]) == len(arrays["word_vectors"]):
         raise ValueError("its vocabulary and its word vectors do not fit together")
     return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
-
-
-def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | None:
-    """Return the graph or the inverted file among a model's arrays; None for an exact index, which has neither."""
-    if kind == "exact":
-        return None
-    if kind == "ivf":
-        centres, cluster_of = np.array(arrays["cluster_centres"]), np.array(arrays["cluster_of"])
-        return inverted_file.restore(centres, cluster_of, int(arrays["cluster_probes"].item()))
-    return Graph(
-        np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"]), int(arrays["graph_entry"].item())
-    )
 
 
 def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:

@@ -190,7 +190,7 @@ def _best(facts: dict[str, Any], every: Arrays, n_features: int, frame: Frame) -
     arrays = {name: np.array(array) for name, array in arrays.items()}
     config, kind = frame.config, facts["kind"]
     residual = Residual(arrays["residual"], arrays["residual_bias"]) if config.residual else None
-    structure = storage.structure_in(arrays, kind)
+    structure = shortlists.structure_in(arrays, kind)
     return Model(
         encoder=Encoder(arrays["word_vectors"], config.relu, residual),
         classifier=arrays["classifier"],
