@@ -329,9 +329,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(
-            arrays["labels"], arrays["label_embeddings"], kind, shortlists.structure_in(arrays, kind)
-        ),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure),
         everywhere=arrays["everywhere"],
         beta=float(shares[0]),
         config=config,

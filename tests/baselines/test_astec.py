@@ -172,4 +172,4 @@ def test_the_clusters_of_a_sublinear_index_are_saved_too(
     saved = load_file(tmp_path / "astec.safetensors")
     for name in ("index", "documents"):
         assert {f"{name}_cluster_centres", f"{name}_cluster_of", f"{name}_cluster_probes"} <= set(saved)
-    assert len(saved["documents_levels"]) == len(saved["documents"])
+    assert len(saved["documents_cluster_of"]) == len(saved["documents"])
