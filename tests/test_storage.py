@@ -247,12 +247,54 @@ def test_a_link_to_a_label_below_its_level_is_refused() -> None:
         shortlist.check_graph(graph, 2)
 
 
+@pytest.fixture(scope="module")
+def clustered_model() -> LightDXML:
+    X, Y = topics(200, labels=60)
+    return LightDXML(**SMALL, index="ivf").fit(X, Y)
+
+
+def test_a_stored_inverted_file_is_searched_as_the_built_one(clustered_model: LightDXML, tmp_path: Path) -> None:
+    X, _ = topics(50, labels=60, seed=3)
+    clustered_model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.model_.shortlist.kind == "ivf"
+    for found, expected in zip(again.rank(X), clustered_model.rank(X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("cluster_of", lambda a: a - 1, "clusters that are not there"),
+        ("cluster_of", lambda a: a + 60, "clusters that are not there"),
+        ("cluster_of", lambda a: a[:-1].copy(), "shape"),
+        ("cluster_of", lambda a: a.astype(np.int64), "type"),
+        ("cluster_probes", lambda a: a * 0, "looks into 0"),
+        ("cluster_probes", lambda a: a + 60, "looks into"),
+        ("cluster_probes", lambda a: np.zeros(2, dtype=np.int32), "shape"),
+        ("cluster_centres", lambda a: a[:0].copy(), "clusters that are not there"),
+        ("cluster_centres", lambda a: a[:, :-1].copy(), "shape"),
+        ("cluster_centres", lambda a: a * np.float32(np.nan), "NaN"),
+    ],
+)
+def test_an_inverted_file_that_leads_astray_is_refused(
+    clustered_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
+) -> None:
+    clustered_model.save(tmp_path / "model")
+    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("index", ["exact", "ivf"])
 @pytest.mark.parametrize("k", [2, 3, 4])
-def test_one_document_gets_what_a_batch_gets_even_among_equals(k: int) -> None:
+def test_one_document_gets_what_a_batch_gets_even_among_equals(k: int, index: Any) -> None:
     """Labels that always occur together have equal embeddings: which of them are candidates must not differ."""
     X, Y = topics(100)
     twins = csr_matrix(np.repeat(Y.toarray(), 3, axis=1))
-    trained = LightDXML(**(SMALL | {"k": k})).fit(X, twins)
+    trained = LightDXML(**(SMALL | {"k": k}), index=index).fit(X, twins)
     labels, scores = trained.rank(X, k)
     for i in range(X.shape[0]):
         alone = trained.rank(X[i], k)

@@ -10,15 +10,26 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml import inverted_file
 from lightdxml.config import Index
-from lightdxml.kernels import ova, parallel
+from lightdxml.inverted_file import InvertedFile
+from lightdxml.kernels import clusters, ova, parallel
 from lightdxml.kernels.half import readable
 
 # Its type information leaves out much of what its wrappers add.
 faiss: Any = _faiss
-# Up to this many labels exact shortlists of as many documents take less time than building the graph and searching it,
-# by extrapolation from 100,000 labels: 0.47 against 0.71 ms a document, and 156 s to build (benchmarks/shortlist.py).
+Kind = Literal["exact", "ivf", "hnsw"]
+KINDS: tuple[Kind, ...] = ("exact", "ivf", "hnsw")
+# Up to this many labels documents that come alone are searched exactly: the time is theirs, and so is the accuracy.
 EXACT_LIMIT = 400_000
+# Fewer products of numbers than these are done exactly before an inverted file is built (some ten seconds of a core).
+_WORTH_TRYING = 5e11
+# Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
+# cluster for each document, and of building for each label and cluster (benchmarks/shortlist.py, D 192).
+_PRODUCT, _CLUSTER, _BUILD = 1.7, 13, 3
+# The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
+# enough, and positives are known.
+FOUND_IN_TRAINING = 0.8
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
@@ -41,10 +52,10 @@ class Shortlist:
     vectors
         Their embeddings ŷ at length 1, float32 or float16.
     index
-        The search structure.
+        The search structure: faiss's, or an `InvertedFile`.
     """
 
-    kind: Literal["exact", "hnsw"]
+    kind: Kind
     labels: NDArray[np.int32]
     vectors: NDArray[Any]
     index: Any
@@ -70,9 +81,21 @@ class Graph:
 
 
 def build(
-    labels: NDArray[np.int32], vectors: NDArray[Any], kind: Index = "auto", graph: Graph | None = None
+    labels: NDArray[np.int32],
+    vectors: NDArray[Any],
+    kind: Index = "auto",
+    structure: Graph | InvertedFile | None = None,
+    queries: NDArray[np.float32] | None = None,
+    k: int = 200,
 ) -> Shortlist:
-    """Index the embeddings (at length 1) of these labels; with a graph that was built before, without building it.
+    """Index the embeddings (at length 1) of these labels.
+
+    Parameters
+    ----------
+    structure
+        A graph or an inverted file that was built before, which is then not built anew.
+    queries, k
+        For an inverted file: some documents (rows of length 1) such as will be searched, and how many labels of each.
 
     Examples
     --------
@@ -81,29 +104,93 @@ def build(
     >>> found.kind, search(found, vectors[1:2], k=1).tolist()
     ('exact', [[6]])
     """
-    chosen: Literal["exact", "hnsw"] = "exact" if kind == "exact" or len(labels) <= EXACT_LIMIT else "hnsw"
-    if kind == "hnsw":
-        chosen = "hnsw"
-    dimensions = vectors.shape[1]
-    wide = np.ascontiguousarray(vectors, dtype=np.float32)
+    chosen = kind_for(kind, len(labels))
     if chosen == "exact":
-        index = faiss.IndexFlatIP(dimensions)
-        index.add(wide)
-        return Shortlist(chosen, labels, vectors, index)
-    index = faiss.IndexHNSWFlat(dimensions, _LINKS, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.IndexFlatIP(vectors.shape[1])
+        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+    elif chosen == "ivf":
+        built = isinstance(structure, InvertedFile)
+        index = structure if built else inverted_file.build(vectors, k, queries)
+    else:
+        index = _graph_index(vectors, structure)
+    return Shortlist(chosen, labels, vectors, index)
+
+
+def kind_for(kind: Index, n_labels: int) -> Kind:
+    """Return how so many labels are searched.
+
+    >>> kind_for("auto", 1000), kind_for("auto", 1_000_000), kind_for("hnsw", 1000)
+    ('exact', 'ivf', 'hnsw')
+    """
+    if kind == "auto":
+        return "exact" if n_labels <= EXACT_LIMIT else "ivf"
+    return kind
+
+
+def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Shortlist:
+    """Return an index by which shortlists of so many documents (rows of length 1) are found in the least time.
+
+    An exact one is left for an inverted file, which finds four in five of the same labels, where its clusters are told
+    apart well enough: before a training has learnt much, they are not.
+    """
+    if shortlist.kind != "exact" or not worth_trying(len(shortlist.labels), *documents.shape):
+        return shortlist
+    n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
+    index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
+    looked_at = n * inverted_file.share_of_work(index, sample)
+    if _PRODUCT * looked_at + _CLUSTER * len(index.centres) > n:
+        return shortlist
+    return Shortlist("ivf", shortlist.labels, shortlist.vectors, index)
+
+
+def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
+    """Return whether an inverted file may find shortlists of so many documents in half the time of exact search.
+
+    >>> worth_trying(20_000, 20_000, 192), worth_trying(100_000, 100_000, 192)
+    (False, True)
+    """
+    clusters = inverted_file.cluster_count(n_labels)
+    share = _CLUSTER * clusters / n_labels + _BUILD * clusters / max(1, n_documents)
+    return n_labels * n_documents * dimensions > _WORTH_TRYING and share < 0.5
+
+
+def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
+    wide = np.ascontiguousarray(vectors, dtype=np.float32)
+    index = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
     if graph is not None:
         _restore(index, wide, graph)
     else:
         index.hnsw.efConstruction = _BUILD_BREADTH
         # Several threads would insert in an order of their own, and the graph would differ from run to run.
         _on_one_thread(lambda: index.add(wide))
-    return Shortlist(chosen, labels, vectors, index)
+    return index
 
 
-def graph_of(shortlist: Shortlist) -> Graph:
-    """Return the graph of an HNSW index, to be stored."""
-    hnsw = shortlist.index.hnsw
-    return Graph(faiss.vector_to_array(hnsw.levels), faiss.vector_to_array(hnsw.neighbors), int(hnsw.entry_point))
+def structure_of(shortlist: Shortlist) -> dict[str, NDArray[Any]]:
+    """Return what an index is made of besides labels and vectors, to be stored: nothing for an exact one."""
+    if shortlist.kind == "hnsw":
+        hnsw = shortlist.index.hnsw
+        return {
+            "graph_levels": faiss.vector_to_array(hnsw.levels),
+            "graph_neighbours": faiss.vector_to_array(hnsw.neighbors),
+            "graph_entry": np.array([hnsw.entry_point], dtype=np.int32),
+        }
+    if shortlist.kind == "ivf":
+        index = shortlist.index
+        probes = np.array([index.probes], dtype=np.int32)
+        return {"cluster_centres": index.centres, "cluster_of": index.cluster_of, "cluster_probes": probes}
+    return {}
+
+
+def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | None:
+    """Return what `structure_of` gave, from arrays of anyone; None for an exact index."""
+    if kind == "hnsw":
+        levels, neighbours = np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"])
+        return Graph(levels, neighbours, int(arrays["graph_entry"].item()))
+    if kind == "ivf":
+        centres, cluster_of = np.array(arrays["cluster_centres"]), np.array(arrays["cluster_of"])
+        return inverted_file.restore(centres, cluster_of, int(arrays["cluster_probes"].item()))
+    return None
 
 
 def _restore(index: Any, vectors: NDArray[np.float32], graph: Graph) -> None:
@@ -150,8 +237,13 @@ def _on_one_thread(call: Callable[[], Any]) -> Any:
 def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     """Return the labels nearest to each document (rows of length 1), nearest first; -1 for none."""
     k = min(k, len(shortlist.labels))
-    if shortlist.kind == "exact" and len(documents) <= _FEW:
+    if shortlist.kind != "hnsw" and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
+    if shortlist.kind == "ivf":
+        nearest: NDArray[np.int32] = shortlist.labels[
+            inverted_file.search(shortlist.index, shortlist.vectors, documents, k)
+        ]
+        return nearest
     found = np.empty((len(documents), k), dtype=np.int32)
     parameters = faiss.SearchParametersHNSW(efSearch=max(k, 16)) if shortlist.kind == "hnsw" else None
 
@@ -170,12 +262,19 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
 
     One document is bound by memory, which 16-bit vectors halve; faiss would use one thread and 32 bits.
     """
-    n = len(shortlist.labels)
-    cosines = np.empty(n, dtype=np.float32)
     vectors = readable(shortlist.vectors)
+    if shortlist.kind == "ivf":
+        places = inverted_file.places_near(shortlist.index, document, k)
+    else:
+        places = np.arange(len(vectors), dtype=np.int32)
+    n = len(places)
+    cosines = np.empty(n, dtype=np.float32)
 
     def look(bounds: tuple[int, int]) -> None:
-        ova.scan(*bounds, document, vectors, cosines)
+        if shortlist.kind == "ivf":
+            clusters.scan(*bounds, document, vectors, places, cosines)
+        else:
+            ova.scan(*bounds, document, vectors, cosines)
 
     parallel.run(look, parallel.fixed_chunks(n, _SCANNED))
     if k < n:
@@ -185,7 +284,7 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
         best = np.concatenate([above, np.flatnonzero(cosines == least)[: k - len(above)]])
     else:
         best = np.arange(n)
-    nearest: NDArray[np.int32] = shortlist.labels[best[np.lexsort((best, -cosines[best]))]]
+    nearest: NDArray[np.int32] = shortlist.labels[places[best[np.lexsort((best, -cosines[best]))]]]
     return nearest
 
 
@@ -207,7 +306,8 @@ def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int
     if shortlist.kind == "exact":
         return 1.0
     sample = documents[:: max(1, len(documents) // 500)]
-    exact = build(shortlist.labels, shortlist.vectors, "exact")
-    truth, found = search(exact, sample, k), search(shortlist, sample, k)
+    k = min(k, len(shortlist.labels))
+    truth = shortlist.labels[inverted_file.search_all(shortlist.vectors, sample, k)]
+    found = search(shortlist, sample, k)
     hits = [len(np.intersect1d(a, b)) for a, b in zip(truth, found, strict=True)]
     return float(np.sum(hits) / truth.size)

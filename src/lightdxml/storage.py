@@ -29,7 +29,6 @@ from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
 from lightdxml.label_tree import LabelTree
 from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
-from lightdxml.shortlist import Graph
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
@@ -54,10 +53,10 @@ _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _HERE, _EXCHANGE = -100, 2
 _NUMBERS = (
     "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
-    "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
+    "cluster_of", "cluster_probes", "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
 )  # fmt: skip
 _LARGE_NUMBERS = ("sparse_pointers", "tree_pointers")
-_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "tree_biases")
+_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "tree_biases", "cluster_centres")
 
 
 def check_target(folder: Path, *rooms: Path | None) -> None:
@@ -224,10 +223,7 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
         arrays["residual"], arrays["residual_bias"] = model.encoder.residual.R, model.encoder.residual.bias
     if model.vectoriser is not None:
         arrays["idf"] = model.vectoriser.idf
-    if model.shortlist.kind == "hnsw":
-        graph = shortlists.graph_of(model.shortlist)
-        arrays["graph_levels"], arrays["graph_neighbours"] = graph.levels, graph.neighbours
-        arrays["graph_entry"] = np.array([graph.entry], dtype=np.int32)
+    arrays |= shortlists.structure_of(model.shortlist)
     if model.sparse is not None:
         arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
     if model.tree is not None:
@@ -325,19 +321,20 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     # Models without a sparse view were once written without a share for it.
     shares, kind = (manifest["beta"], manifest.get("gamma", 0.0)), manifest["index"]
-    if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in ("exact", "hnsw"):
+    if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in shortlists.KINDS:
         raise ValueError(f"its manifest says beta and gamma {shares!r:.60} and index {kind!r}")
     check_arrays(arrays, config)
     if verify:
         _check_numbers(arrays)
     n_labels = len(arrays["classifier"])
+    structure = shortlists.structure_in(arrays, kind)
     names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
     if names is not None and len(names) != n_labels:
         raise ValueError(f"{len(names)} label names for {n_labels} labels")
     return Model(
         encoder=Encoder(arrays["word_vectors"], bool(manifest["relu"]), residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, graph_in(arrays, kind)),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure),
         everywhere=arrays["everywhere"],
         beta=float(shares[0]),
         config=config,
@@ -406,15 +403,6 @@ def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArra
     return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
 
 
-def graph_in(arrays: dict[str, NDArray[Any]], kind: str) -> Graph | None:
-    """Return the graph among a model's arrays; None for an exact index, which has none."""
-    if kind == "exact":
-        return None
-    return Graph(
-        np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"]), int(arrays["graph_entry"].item())
-    )
-
-
 def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
     """Raise where shapes, types or label numbers do not fit: compiled code trusts them."""
     D = config.D
@@ -432,6 +420,9 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "graph_levels": (n_indexed,),
         "graph_neighbours": (len(arrays.get("graph_neighbours", ())),),
         "graph_entry": (1,),
+        "cluster_centres": (len(arrays.get("cluster_centres", ())), D),
+        "cluster_of": (n_indexed,),
+        "cluster_probes": (1,),
         "sparse_pointers": (len(arrays["word_vectors"]) + 1,),
         "sparse_labels": (len(arrays.get("sparse_labels", ())),),
         "sparse_weights": (len(arrays.get("sparse_labels", ())),),

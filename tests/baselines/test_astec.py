@@ -162,7 +162,7 @@ def test_clusters_must_be_a_power_of_two(clusters: Any) -> None:
         Astec(clusters=clusters)
 
 
-def test_the_graphs_of_a_sublinear_index_are_saved_too(
+def test_the_clusters_of_a_sublinear_index_are_saved_too(
     data: tuple[csr_matrix, csr_matrix], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shortlist, "EXACT_LIMIT", 4)
@@ -171,5 +171,5 @@ def test_the_graphs_of_a_sublinear_index_are_saved_too(
     trained.save(tmp_path)
     saved = load_file(tmp_path / "astec.safetensors")
     for name in ("index", "documents"):
-        assert {f"{name}_levels", f"{name}_neighbours", f"{name}_entry"} <= set(saved)
-    assert len(saved["documents_levels"]) == len(saved["documents"])
+        assert {f"{name}_cluster_centres", f"{name}_cluster_of", f"{name}_cluster_probes"} <= set(saved)
+    assert len(saved["documents_cluster_of"]) == len(saved["documents"])

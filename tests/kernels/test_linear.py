@@ -107,7 +107,7 @@ def test_scores_are_those_of_the_dense_product(precision: Any) -> None:
 
 def test_more_labels_than_there_are_leave_places_empty() -> None:
     labels, scores = np.empty(3, dtype=np.int32), np.empty(3, dtype=np.float32)
-    assert postings._push(labels, scores, 0, 7, 0.5) == 1
+    assert postings.push(labels, scores, 0, 7, 0.5) == 1
     view = SparseView(
         np.zeros(26, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32),
         np.zeros(5, dtype=np.float32), np.array([2], dtype=np.int32),

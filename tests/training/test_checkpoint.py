@@ -32,7 +32,12 @@ from lightdxml.training.state import State
 from tests.training.test_cycle import SMALL, topics
 
 X, Y = topics(120)
-KINDS: list[dict[str, Any]] = [{}, {"relu": True, "residual": True, "frequent_labels": 2}, {"index": "hnsw"}]
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"relu": True, "residual": True, "frequent_labels": 2},
+    {"index": "hnsw"},
+    {"index": "ivf"},
+]
 
 
 class Stopping(FolderKeeper):
@@ -171,6 +176,7 @@ FORGED: dict[str, Forged] = {
     "more labels": array(best__classifier=lambda a: np.tile(a, (2, 1)), best__label_frequency=lambda a: np.tile(a, 2)),
     "another index": best(kind="zzz"),
     "an index without its graph": best(kind="hnsw"),
+    "an index without its clusters": best(kind="ivf"),
     "no measures": best(metrics=None),
     "a beta of text": best(beta="1"),
     "a step beyond": fact(step=99),

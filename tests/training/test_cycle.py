@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML
+from lightdxml import LightDXML, shortlist
 from lightdxml.config import PRESETS, Config, configure
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
@@ -63,7 +63,13 @@ def test_learns_data_with_a_known_answer() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"relu": True, "residual": True}, {"frequent_labels": 3, "random_negatives": 0}, {"index": "hnsw"}],
+    [
+        {},
+        {"relu": True, "residual": True},
+        {"frequent_labels": 3, "random_negatives": 0},
+        {"index": "hnsw"},
+        {"index": "ivf"},
+    ],
     ids=str,
 )
 def test_same_seed_same_bits_at_any_number_of_threads(settings: dict[str, Any]) -> None:
@@ -131,7 +137,9 @@ EDGES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", EDGES)
-@pytest.mark.parametrize("settings", [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}, {"index": "ivf"}], ids=str
+)
 def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) -> None:
     X, Y = EDGES[name]
     model = fit(np.array(X), np.array(Y), Config(**(SMALL | settings))).model
@@ -216,7 +224,7 @@ def test_the_papers_preset_trains() -> None:
         ({"k": "many"}, "k is 'many'"),
         ({"dropout": 1.5}, "dropout is 1.5"),
         ({"beta": -0.1}, "beta is -0.1"),
-        ({"index": "magic"}, "one of auto, exact, hnsw"),
+        ({"index": "magic"}, "one of auto, exact, ivf, hnsw"),
         ({"D": True}, "D is True"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"relu": 1}, "relu is 1"),
@@ -256,8 +264,22 @@ def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
-def test_hnsw_finds_most_of_what_exact_search_finds() -> None:
+@pytest.mark.parametrize("index", ["hnsw", "ivf"])
+def test_other_indexes_find_most_of_what_exact_search_finds(index: str) -> None:
     X, Y = topics()
-    history = fit(X, Y, Config(**(SMALL | {"index": "hnsw"}))).history
+    history = fit(X, Y, Config(**(SMALL | {"index": index}))).history
     recalls = [entry["recall_of_exact"] for entry in history if entry["phase"] == "shortlist"]
     assert min(recalls) > 0.9
+
+
+def test_training_finds_shortlists_by_an_inverted_file_where_that_is_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, Y = topics(300, labels=60)
+    monkeypatch.setattr(shortlist, "worth_trying", lambda *sizes: True)
+    monkeypatch.setattr(shortlist, "_CLUSTER", 0)
+    monkeypatch.setattr(shortlist, "_PRODUCT", 0)
+    result = fit(X, Y, Config(**(SMALL | {"k": 5})))
+    found = [entry for entry in result.history if entry["phase"] == "shortlist"]
+    assert {entry["kind"] for entry in found} == {"ivf"}
+    assert min(entry["recall_of_exact"] for entry in found) > 0.8
+    # Predictions are exact all the same.
+    assert result.model.shortlist.kind == "exact"

@@ -294,10 +294,7 @@ class Astec(Method):
             "document_labels": trained.found.labels_of.indices,
         }
         for name, index in (("index", trained.found.centroids), ("documents", trained.found.documents)):
-            if index.kind == "hnsw":
-                graph = shortlists.graph_of(index)
-                content[f"{name}_levels"], content[f"{name}_neighbours"] = graph.levels, graph.neighbours
-                content[f"{name}_entry"] = np.array([graph.entry], dtype=np.int32)
+            content |= {f"{name}_{part}": array for part, array in shortlists.structure_of(index).items()}
         arrays.write(folder / "astec.safetensors", content)
         if trained.second is not None:
             second = {"word_vectors": trained.second.encoder.vectors, "classifier": trained.second.W}

@@ -80,7 +80,7 @@ def best(
         size = 0
         for i in range(n):
             label = touched[i]
-            size = _push(found[b], scores[b], size, label, totals[label])
+            size = push(found[b], scores[b], size, label, totals[label])
         for i in range(size, k):
             found[b, i] = -1
             scores[b, i] = 0.0
@@ -89,7 +89,7 @@ def best(
 
 
 @kernel
-def _push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, label: int, score: float) -> int:
+def push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, label: int, score: float) -> int:
     """Put a label into a heap whose root has the lowest score, if there is room or it is better; return the size."""
     k = scores.size
     if size < k:

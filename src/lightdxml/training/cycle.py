@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
+from lightdxml.inverted_file import sample_of
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Candidates, Model, find_candidates, rarity, score
 from lightdxml.progress import Progress, peak_memory
@@ -153,7 +154,7 @@ class _Run:
             mu = label_encoder.centroids(self.documents_of, embeddings)
             if train_labels:
                 self._train_label_encoder(mu, embeddings)
-            index = self._build_index(mu)
+            index = self._build_index(mu, embeddings)
             del mu
             self._find_shortlists(index, embeddings)
             del embeddings
@@ -186,15 +187,16 @@ class _Run:
                 bar.advance(1, loss=loss)
                 self._note("label encoder", start, epoch=epoch, loss=loss)
 
-    def _build_index(self, mu: NDArray[np.float32]) -> Shortlist:
+    def _build_index(self, mu: NDArray[np.float32], embeddings: NDArray[np.float32]) -> Shortlist:
         self.keeper.check()
         start = time.perf_counter()
         embedded = label_encoder.embed(self.state.label_encoder, mu[self.labels])
         self._check_lengths(_LABEL_ENCODER, embedded)
         to_unit_rows(embedded)
         index = shortlists.build(
-            self.labels.astype(np.int32), rounded(embedded, self.config.precision), self.config.index
-        )
+            self.labels.astype(np.int32), rounded(embedded, self.config.precision), self.config.index,
+            queries=unit_rows(sample_of(embeddings)), k=self.config.k,
+        )  # fmt: skip
         self._note("index", start, kind=index.kind)
         return index
 
@@ -202,6 +204,8 @@ class _Run:
         start = time.perf_counter()
         to_unit_rows(embeddings)
         n, k = len(embeddings), min(self.config.k, len(self.labels))
+        if self.config.index == "auto":
+            index = shortlists.for_many(index, embeddings, k)
         found = self.scratch.array(SHORTLISTS, (n, k), np.int32) if self.scratch else np.empty((n, k), dtype=np.int32)
         with self.progress.phase(f"cycle {self.state.cycle}: shortlists ({index.kind})", n) as bar:
             for first in range(0, n, _SEARCHED):
@@ -212,7 +216,7 @@ class _Run:
             recall = shortlists.recall_of_exact(index, embeddings, k)
             bar.advance(0, recall=recall)
         self.state.shortlists = found
-        self._note("shortlist", start, recall_of_exact=recall)
+        self._note("shortlist", start, kind=index.kind, recall_of_exact=recall)
 
     def train_classifier(self, epoch: int) -> None:
         """Do step 4: one epoch of classifier and features."""
@@ -372,7 +376,8 @@ class _Run:
         labels = np.concatenate([index.labels, new])
         order = np.argsort(labels, kind="stable")
         vectors = np.concatenate([index.vectors, rounded(embedded, self.config.precision)])
-        return shortlists.build(labels[order], vectors[order], self.config.index)
+        directions = sample_of(unit_rows(embeddings))
+        return shortlists.build(labels[order], vectors[order], self.config.index, queries=directions, k=self.config.k)
 
     def _set_tail(self, model: Model, candidates: Candidates) -> None:
         """Choose what `tail` = 1 means on the validation documents, and note what lies between it and 0."""

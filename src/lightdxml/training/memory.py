@@ -20,9 +20,10 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
+from lightdxml.inverted_file import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.model import FOUND_BY_WORDS
-from lightdxml.shortlist import EXACT_LIMIT
+from lightdxml.shortlist import Kind, kind_for, worth_trying
 from lightdxml.training.label_tree import FEWEST_LABELS
 from lightdxml.training.plan import validation_size
 
@@ -160,8 +161,9 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     always = start + Counter({"shortlists": _search(sizes, config)})
     # To see whether float16 can hold an array, its absolute values are taken; to widen it for the index, a copy.
     absolute = max(_FLOAT * words, kept * words + _FLOAT * classes) if half else 0
-    # An exact index is built beside a graph, to measure what that misses.
-    copies = 2 * label_vectors if _kind(sizes, config) == "hnsw" else 0
+    # An inverted file is the index, or is built beside an exact one to find shortlists by.
+    clustering = Counter({"index": _clustering(sizes, config) if _kind(sizes, config) == "ivf" else 0})
+    beside = Counter({"index": _clustering(sizes, config) if _inverted_beside(sizes, config) else 0})
     candidates = _candidates(sizes, config)
     refresh = always + best + index
     sparse = _sparse_moments(sizes, config, n)
@@ -171,8 +173,9 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
         "moving": _before_moving(sizes, config),
         "start": start + Counter({"weights": max(_FLOAT * words, 2 * _FLOAT * classes)}),
         "label embeddings": refresh + embeddings + centroids + Counter({"index": 3 * label_vectors}),
-        "index": refresh + index + embeddings + centroids + Counter({"index": (1 + half) * label_vectors}),
-        "search": refresh + index + embeddings + shortlists + Counter({"index": copies}),
+        "index": refresh + index + embeddings + centroids + Counter({"index": (1 + half) * label_vectors})
+        + clustering,
+        "search": refresh + index + embeddings + shortlists + beside,
         "validation": refresh + index + shortlists + Counter({"validation": candidates}),
         "best model": always + index + shortlists
         + Counter({"best model": max(absolute, kept * (words + classes)), "validation": 3 * candidates // 8}),
@@ -277,16 +280,23 @@ def _batch(sizes: Sizes, config: Config) -> int:
     return _FLOAT * arrays * size * config.D + (_ENTRY + _WHOLE + _LONG) * words + 2 * _LONG * sizes.documents
 
 
-def _kind(sizes: Sizes, config: Config) -> str:
-    if config.index == "auto":
-        return "exact" if sizes.n_known <= EXACT_LIMIT else "hnsw"
-    return config.index
+def _kind(sizes: Sizes, config: Config) -> Kind:
+    return kind_for(config.index, sizes.n_known)
+
+
+def _inverted_beside(sizes: Sizes, config: Config) -> bool:
+    """Return whether an inverted file is tried for the training documents' shortlists besides the model's index."""
+    exact = config.index == "auto" and _kind(sizes, config) == "exact"
+    return exact and worth_trying(sizes.n_known, sizes.documents, config.D)
 
 
 def _index(sizes: Sizes, config: Config) -> int:
     """Return the bytes of an index: label embeddings as the model keeps them and as they are searched, and links."""
     kept = _HALF if config.precision == "float16" else _FLOAT
-    size = sizes.n_known * (config.D * (kept + _FLOAT) + _WHOLE)
+    size = sizes.n_known * (config.D * kept + _WHOLE)
+    if _kind(sizes, config) == "ivf":
+        return size + 2 * _WHOLE * sizes.n_known + _FLOAT * config.D * cluster_count(sizes.n_known)
+    size += _FLOAT * sizes.n_known * config.D
     if _kind(sizes, config) == "hnsw":
         # Twice the links on the lowest level, one label in so many on each one above; offsets, levels, locks.
         links = 2 * _LINKS + _LINKS / (_LINKS - 1)
@@ -294,12 +304,24 @@ def _index(sizes: Sizes, config: Config) -> int:
     return size
 
 
+def _clustering(sizes: Sizes, config: Config) -> int:
+    """Return what it takes to put labels into clusters: a sample of them, centres and sums, the order of the labels."""
+    clusters = cluster_count(sizes.n_known)
+    sample = min(sizes.n_known, SAMPLE * clusters) + 3 * clusters
+    return _FLOAT * config.D * sample + 3 * _LONG * sizes.n_known
+
+
 def _search(sizes: Sizes, config: Config) -> int:
-    """Return what the threads need to search: found places and distances, twice as many kept in faiss, a block."""
+    """Return what the threads need to search: found places and distances, and blocks of products."""
     k = min(config.k, sizes.n_known)
+    # faiss keeps twice as many as it is asked for.
     found = _QUERIES * k * (2 * _LONG + 2 * _WHOLE + 2 * (_FLOAT + _LONG))
     busy = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / _QUERIES))
-    return busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known))
+    block = _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known)
+    if _kind(sizes, config) == "ivf" or _inverted_beside(sizes, config):
+        # How near each cluster is, that in part in order, and which documents are looked for in it.
+        block = max(block, 2 * _LONG * _QUERIES * cluster_count(sizes.n_known))
+    return busy * (found + block)
 
 
 def _candidates(sizes: Sizes, config: Config) -> int:

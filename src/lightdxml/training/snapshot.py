@@ -190,11 +190,11 @@ def _best(facts: dict[str, Any], every: Arrays, n_features: int, frame: Frame) -
     arrays = {name: np.array(array) for name, array in arrays.items()}
     config, kind = frame.config, facts["kind"]
     residual = Residual(arrays["residual"], arrays["residual_bias"]) if config.residual else None
-    graph = storage.graph_in(arrays, kind)
+    structure = shortlists.structure_in(arrays, kind)
     return Model(
         encoder=Encoder(arrays["word_vectors"], config.relu, residual),
         classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, graph),
+        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure),
         everywhere=arrays["everywhere"],
         beta=facts["beta"],
         config=config,
@@ -212,7 +212,7 @@ def _check_best(facts: dict[str, Any], arrays: Arrays, n_features: int, frame: F
         raise ValueError("its best model is one of other data")
     if not np.array_equal(arrays["labels"], frame.labels) or not np.array_equal(arrays["everywhere"], frame.everywhere):
         raise ValueError("its best model has label numbers of other data")
-    if not _is_number(facts["beta"]) or not 0 <= facts["beta"] <= 1 or facts["kind"] not in ("exact", "hnsw"):
+    if not _is_number(facts["beta"]) or not 0 <= facts["beta"] <= 1 or facts["kind"] not in shortlists.KINDS:
         raise ValueError("its best model has no β, or no known index")
     if not all(_is_number(value) for value in [facts["metrics"]["P@1"], *facts["metrics"].values()]):
         raise ValueError("its best model has measures that are no numbers")

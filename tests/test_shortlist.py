@@ -1,0 +1,148 @@
+"""Shortlists from an inverted file against exact ones."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_info
+
+from lightdxml import inverted_file, shortlist
+from lightdxml.encoder import unit_rows
+from lightdxml.kernels import parallel
+from lightdxml.shortlist import Shortlist
+
+D = 24
+
+
+def clustered(n: int, centres: int = 40, seed: int = 0) -> NDArray[np.float32]:
+    """Vectors around some directions, the same ones with every seed."""
+    middle = unit_rows(np.random.default_rng(99).standard_normal((centres, D), dtype=np.float32))
+    rng = np.random.default_rng(seed)
+    noise = 0.7 * rng.standard_normal((n, D), dtype=np.float32) / np.float32(np.sqrt(D))
+    return unit_rows(middle[rng.integers(0, centres, n)] + noise)
+
+
+def built(n: int, kind: Any = "ivf", dtype: Any = np.float16, k: int = 20) -> Shortlist:
+    """Labels 1, 4, 7 …: no label's number is its place."""
+    labels = np.arange(1, 3 * n + 1, 3, dtype=np.int32)
+    return shortlist.build(labels, clustered(n).astype(dtype), kind, queries=clustered(64, seed=1), k=k)
+
+
+def cosines_of(index: Shortlist, documents: NDArray[np.float32]) -> NDArray[np.float32]:
+    nearness: NDArray[np.float32] = documents @ index.vectors.astype(np.float32).T
+    return nearness
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_an_inverted_file_finds_most_of_what_exact_search_finds(dtype: Any) -> None:
+    index = built(4000, dtype=dtype)
+    documents = clustered(500, seed=2)
+    assert shortlist.recall_of_exact(index, documents, 20) >= 0.93
+    # Not because it looks at everything.
+    assert inverted_file.share_of_work(index.index, documents) < 0.4
+
+
+def test_more_recall_takes_more_probes() -> None:
+    vectors, queries = clustered(3000), clustered(64, seed=1)
+    low, high = (inverted_file.build(vectors, 20, queries, recall).probes for recall in (0.5, 0.99))
+    assert low < high
+
+
+def test_what_is_found_is_in_order_and_without_repeats() -> None:
+    index, documents = built(2000), clustered(50, seed=3)
+    found = shortlist.search(index, documents, 30)
+    nearness = np.take_along_axis(cosines_of(index, documents), (found - 1) // 3, axis=1)
+    assert (np.diff(nearness, axis=1) <= 1e-6).all()
+    assert all(len(set(row)) == 30 for row in found.tolist())
+
+
+@pytest.mark.parametrize("kind", ["exact", "ivf"])
+def test_the_same_bits_at_any_number_of_threads(kind: str) -> None:
+    documents = clustered(2500, seed=4)
+    results = []
+    for threads in (1, 2, 4):
+        with parallel.use_threads(threads):
+            index = built(3000, kind)
+            results.append((index, shortlist.search(index, documents, 20)))
+    for index, found in results[1:]:
+        np.testing.assert_array_equal(found, results[0][1])
+        if kind == "ivf":
+            np.testing.assert_array_equal(index.index.centres, results[0][0].index.centres)
+            np.testing.assert_array_equal(index.index.cluster_of, results[0][0].index.cluster_of)
+            assert index.index.probes == results[0][0].index.probes
+
+
+def test_a_document_alone_gets_what_it_gets_in_a_batch() -> None:
+    index, documents = built(3000), clustered(40, seed=5)
+    together = shortlist.search(index, documents, 20)
+    for document, row in zip(documents, together, strict=True):
+        alone = shortlist.search(index, document[None], 20)[0]
+        assert len(np.intersect1d(alone, row)) >= 19
+
+
+def test_more_clusters_are_looked_into_where_the_nearest_hold_too_few() -> None:
+    index, documents = built(1000, k=1), clustered(20, seed=6)
+    index = shortlist.build(
+        index.labels, index.vectors, "ivf", inverted_file.restore(index.index.centres, index.index.cluster_of, 1)
+    )
+    for some in (documents, documents[:1]):
+        found = shortlist.search(index, some, 900)
+        assert found.shape == (len(some), 900)
+        assert all(len(set(row)) == 900 for row in found.tolist())
+        assert (found > 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 9, 17])
+@pytest.mark.parametrize("documents", [1, 5])
+def test_all_of_few_labels_are_found(n: int, documents: int) -> None:
+    found = shortlist.search(built(n), clustered(documents, seed=7), 50)
+    assert found.shape == (documents, n)
+    assert (np.sort(found, axis=1) == np.arange(1, 3 * n + 1, 3)).all()
+
+
+def test_equal_vectors_and_documents_of_nothing_are_searched() -> None:
+    vectors = np.repeat(clustered(4), 100, axis=0)
+    index = shortlist.build(np.arange(400, dtype=np.int32), vectors, "ivf", k=100)
+    found = shortlist.search(index, vectors[::100], 100)
+    assert (found // 100 == np.arange(4)[:, None]).all()
+    nothing = shortlist.search(index, np.zeros((3, D), dtype=np.float32), 10)
+    assert (nothing >= 0).all()
+
+
+def test_centres_that_are_no_numbers_end_in_a_full_search() -> None:
+    """A model read without a look at its numbers: the search must come to an end."""
+    index = built(200)
+    centres = np.full_like(index.index.centres, np.nan)
+    broken = shortlist.build(
+        index.labels, index.vectors, "ivf", inverted_file.restore(centres, index.index.cluster_of, 1)
+    )
+    assert shortlist.search(broken, clustered(5), 20).min() >= 1
+
+
+def test_blas_has_its_threads_again_after_searches_at_once() -> None:
+    index, documents = built(500), clustered(300, seed=8)
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    threads = [threading.Thread(target=shortlist.search, args=(index, documents, 20)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def test_an_index_for_many_documents_is_the_same_one_where_little_is_to_be_gained() -> None:
+    index = built(500, "exact")
+    assert shortlist.for_many(index, clustered(100), 20) is index
+
+
+def test_an_inverted_file_is_left_where_it_would_look_at_most_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortlist, "worth_trying", lambda *sizes: True)
+    rng = np.random.default_rng(0)
+    scattered = unit_rows(rng.standard_normal((1000, D), dtype=np.float32))
+    index = shortlist.build(np.arange(1000, dtype=np.int32), scattered, "exact")
+    documents = unit_rows(rng.standard_normal((300, D), dtype=np.float32))
+    assert shortlist.for_many(index, documents, 300) is index
