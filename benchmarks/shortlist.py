@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from lightdxml import shortlist
 from lightdxml.encoder import unit_rows
 
-D, K, BATCH, SINGLE = 192, 200, 4096, 50
+K, BATCH, SINGLE = 200, 4096, 50
 
 
 def clustered(rng: np.random.Generator, n: int, centres: NDArray[np.float32]) -> NDArray[np.float32]:
+    D = centres.shape[1]
     chosen = centres[rng.integers(0, len(centres), n)]
     return unit_rows(chosen + 0.7 * rng.standard_normal((n, D), dtype=np.float32) / np.float32(np.sqrt(D)))
 
@@ -31,7 +32,9 @@ def main() -> None:
     parser.add_argument("--labels", type=int, nargs="*", default=[20_000, 50_000, 100_000])
     parser.add_argument("--around", type=int, default=400)
     parser.add_argument("--kinds", nargs="*", choices=shortlist.KINDS, default=shortlist.KINDS)
+    parser.add_argument("--D", type=int, default=192)
     arguments = parser.parse_args()
+    D = arguments.D
     print(f"D={D}, k={K}, {arguments.around} labels around each direction")
     print(f"{'labels':>8} {'index':6} {'build cpu s':>11} {'batch cpu ms':>12} {'single ms':>10} {'recall':>7}")
     # Kernels are compiled before they are timed.
