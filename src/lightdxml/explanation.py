@@ -18,7 +18,6 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import model as models
 from lightdxml.encoder import Encoder, encode
-from lightdxml.label_tree import SHARE
 from lightdxml.model import Model
 from lightdxml.sparse_view import SparseView
 
@@ -93,8 +92,8 @@ def _explain(model: Model, x: csr_matrix, label: int, score: float, tail: float)
             _View(dense * (1 - model.beta), lambda value: value - 1, *cosine),
         ]
         if model.tree is not None:
-            share, nodes = model.gamma * SHARE, model.tree.paths[label]
-            views += [_View(share, _hinge, *_margin(model.tree.view, x, node)) for node in nodes[nodes >= 0].tolist()]
+            share, tree = model.gamma * model.tree_share, model.tree
+            views += [_View(share, _hinge, *_margin(tree.view, x, node)) for node in tree.paths[label].tolist()]
         total, added = _shared_out(views)
         base, parts = float(np.exp(total)), _mean_slope(np.exp, total, float(added.sum())) * added
     names = _names(model, x)

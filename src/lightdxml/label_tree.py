@@ -16,8 +16,6 @@ from scipy.sparse import csr_matrix
 from lightdxml import sparse_view
 from lightdxml.sparse_view import SparseView
 
-# How much its opinion counts beside that of the sparse view.
-SHARE = 0.35
 _DOCUMENTS = 4096
 
 
@@ -55,8 +53,8 @@ def doubts(tree: LabelTree, X: csr_matrix, labels: NDArray[np.int32]) -> NDArray
     >>> pointers, nodes = np.array([0, 2]), np.array([0, 1], dtype=np.int32)
     >>> weights, biases = np.array([1.0, 0.5], dtype=np.float32), np.zeros(2, dtype=np.float32)
     >>> tree = LabelTree(pointers, nodes, weights, biases, np.array([[0, 1]], dtype=np.int32))
-    >>> doubts(tree, csr_matrix([[1.0]], dtype=np.float32), np.array([[0, -1]], dtype=np.int32)).tolist()
-    [[0.25, 0.0]]
+    >>> doubts(tree, csr_matrix([[1.0]], dtype=np.float32), np.array([[0]], dtype=np.int32)).tolist()
+    [[0.25]]
     """
     total = np.empty(labels.shape, dtype=np.float32)
     view, levels = tree.view, tree.paths.shape[1]

@@ -84,8 +84,8 @@ class Model:
         What was measured on validation data when it was trained.
     sparse, gamma
         The sparse view, or None, and its share in the blended score.
-    tree
-        The label tree, whose opinion adds to the sparse view's, or None.
+    tree, tree_share
+        The label tree, whose opinion adds to the sparse view's, or None, and how much it counts beside that.
     tail_strength
         The power of 1/p, the inverse propensity, that a label's score is multiplied by where `tail` is 1.
     """
@@ -105,6 +105,7 @@ class Model:
     sparse: SparseView | None = None
     gamma: float = 0.0
     tree: LabelTree | None = None
+    tree_share: float = 0.0
     tail_strength: float = USUAL_STRENGTH
 
     @property
@@ -174,11 +175,12 @@ def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
     return score
 
 
-def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np.float32]:
+def blend_views(candidates: Candidates, beta: float, gamma: float, tree_share: float = 0.0) -> NDArray[np.float32]:
     """Return the blended score of three views, from 0 to 1: a product of powers, as sums of logarithms.
 
     The sparse view counts as exp(−max(0, 1 − s)²), the classifier as σ(logit), nearness as exp(cosine − 1); the sparse
-    view has the share γ, the classifier β of what is left, nearness the rest. A label tree adds to the sparse view.
+    view has the share γ, the classifier β of what is left, nearness the rest. A label tree, which counts as its product
+    of exp(−max(0, 1 − s)²), adds to the sparse view.
     """
     assert candidates.margins is not None
     dense, near = np.float32(beta), np.float32(1 - beta)
@@ -189,7 +191,7 @@ def blend_views(candidates: Candidates, beta: float, gamma: float) -> NDArray[np
     score *= np.float32(1 - gamma)
     score -= np.float32(gamma) * short * short
     if candidates.doubts is not None:
-        score -= np.float32(gamma * label_tree.SHARE) * candidates.doubts
+        score -= np.float32(gamma * tree_share) * candidates.doubts
     blended: NDArray[np.float32] = np.exp(score).astype(np.float32, copy=False)
     return blended
 
@@ -199,7 +201,7 @@ def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np
     if candidates.margins is None:
         blended = blend(candidates, model.beta)
     else:
-        blended = blend_views(candidates, model.beta, model.gamma)
+        blended = blend_views(candidates, model.beta, model.gamma, model.tree_share)
     if tail == 0:
         return blended
     rare = rarity(model.label_frequency[candidates.labels], model.n_documents)

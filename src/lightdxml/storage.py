@@ -193,6 +193,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
         "beta": model.beta,
         "gamma": model.gamma,
+        "tree_share": model.tree_share,
         "tail_strength": model.tail_strength,
         "index": model.shortlist.kind,
         "relu": model.encoder.relu,
@@ -320,9 +321,10 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
     config = _config(manifest["config"], manifest["format"])
     residual = Residual(np.array(arrays["residual"]), arrays["residual_bias"]) if "residual" in arrays else None
     # Models without a sparse view were once written without a share for it.
-    shares, kind = (manifest["beta"], manifest.get("gamma", 0.0)), manifest["index"]
+    shares = manifest["beta"], manifest.get("gamma", 0.0), manifest.get("tree_share", 0.0)
+    kind = manifest["index"]
     if not all(isinstance(s, int | float) and 0 <= s <= 1 for s in shares) or kind not in shortlists.KINDS:
-        raise ValueError(f"its manifest says beta and gamma {shares!r:.60} and index {kind!r}")
+        raise ValueError(f"its manifest says beta, gamma and tree_share {shares!r:.60} and index {kind!r}")
     check_arrays(arrays, config)
     if verify:
         _check_numbers(arrays)
@@ -347,6 +349,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         sparse=_sparse_in(arrays),
         gamma=float(shares[1]),
         tree=_tree_in(arrays),
+        tree_share=float(shares[2]),
         tail_strength=_strength(manifest, three_views="sparse_pointers" in arrays),
     )
 

@@ -10,9 +10,10 @@ from scipy.sparse import csr_matrix, vstack
 from lightdxml import LightDXML, label_tree, load
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
-from lightdxml.label_tree import SHARE, LabelTree
+from lightdxml.label_tree import LabelTree
 from lightdxml.model import blend_views, find_candidates
 from lightdxml.progress import Progress
+from lightdxml.training import blend
 from lightdxml.training import label_tree as training
 from tests.training.test_cycle import SMALL, topics
 from tests.training.test_sparse_view import forged
@@ -40,9 +41,9 @@ def trained(data: tuple[csr_matrix, csr_matrix]) -> LightDXML:
 
 
 def tree_of(X: csr_matrix, Y: csr_matrix, **settings: Any) -> LabelTree:
-    tree = training.train(X, Y, Config(**settings), QUIET)
-    assert tree is not None
-    return tree
+    trained = training.train(X, Y, Config(**settings), QUIET)
+    assert trained is not None
+    return trained.tree
 
 
 def everything(X: csr_matrix, Y: csr_matrix) -> Any:
@@ -98,14 +99,42 @@ def test_doubts_lower_the_score_by_their_share(trained: LightDXML, data: Any) ->
         for part in (candidates.margins, candidates.logits, candidates.cosines, candidates.doubts)
     )
     dense = 0.3 * np.log(1 / (1 + np.exp(-z))) + 0.7 * (c - 1)
-    words = np.maximum(0, 1 - s) ** 2 + SHARE * t
-    np.testing.assert_allclose(blend_views(candidates, 0.3, 0.6)[there], np.exp(0.4 * dense - 0.6 * words), rtol=1e-4)
+    words = np.maximum(0, 1 - s) ** 2 + 0.25 * t
+    found = blend_views(candidates, 0.3, 0.6, 0.25)[there]
+    np.testing.assert_allclose(found, np.exp(0.4 * dense - 0.6 * words), rtol=1e-4)
 
 
 def test_words_and_base_add_up_to_the_score(trained: LightDXML, data: Any) -> None:
     for explanations in trained.explain(data[0][:5], 3):
         for one in explanations:
             assert one.base + sum(part for _, part in one.parts) == pytest.approx(one.score, abs=1e-5)
+
+
+def test_words_and_base_add_up_for_a_label_that_came_too_late(data: tuple[csr_matrix, csr_matrix]) -> None:
+    held = int(np.random.default_rng(0).permutation(300)[0])
+    X, Y = with_a_label_of_one_document(*data, held)
+    explanations = LightDXML(**SETTINGS).fit(X, Y).explain(X[held], 4)[0]
+    assert 12 in [one.label for one in explanations]
+    for one in explanations:
+        assert one.base + sum(part for _, part in one.parts) == pytest.approx(one.score, abs=1e-5)
+
+
+def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr_matrix]) -> None:
+    found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
+    (entry,) = (entry for entry in found.history_ if entry["phase"] == "tree share")
+    assert [share for share, _ in entry["curve"]] == list(blend.TREE_SHARES)
+    assert found.model_.tree_share == entry["share"]
+    assert (found.model_.tree is None) == (entry["share"] == 0)
+    assert entry["P@1"] >= max(figures["P@1"] for _, figures in entry["curve"]) - 1
+
+
+def test_a_tree_that_does_not_help_is_dropped(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blend, "choose", lambda results, tolerance=0.0: results[0])
+    found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
+    assert found.model_.tree is None
+    assert found.model_.tree_share == 0
 
 
 def test_a_document_alone_gets_what_it_gets_among_others(trained: LightDXML, data: Any) -> None:
@@ -175,6 +204,8 @@ def test_a_label_that_only_a_document_set_aside_has_is_learnt(data: tuple[csr_ma
     X, Y = with_a_label_of_one_document(*data, held)
     found = LightDXML(**SETTINGS).fit(X, Y)
     assert 12 in found.model_.shortlist.labels
+    assert found.model_.tree is not None
+    assert (found.model_.tree.paths[12] >= 0).all()
     assert 12 in found.rank(X[held], 4)[0]
 
 

@@ -18,6 +18,9 @@ GRID = tuple(i / 20 for i in range(21))
 # Of three views: coarser, as there are two to choose.
 BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+# Of the label tree, beside the sparse view.
+TREE_SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
+TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
 _FEWEST_TO_CHOOSE = 500
@@ -65,6 +68,17 @@ def surface(
         for gamma in gammas:
             labels, _ = top(candidates.labels, blend_views(candidates, beta, gamma), 5)
             results.append(((beta, gamma), evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
+    return results
+
+
+def tree_curve(
+    candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], shares: tuple[float, float]
+) -> list[tuple[float, dict[str, float]]]:
+    """Return the measures for each share of the label tree, given β and γ; for the usual one with few documents."""
+    results = []
+    for share in TREE_SHARES if Y.shape[0] >= _FEWEST_TO_CHOOSE else (_USUAL_TREE_SHARE,):
+        labels, _ = top(candidates.labels, blend_views(candidates, *shares, share), 5)
+        results.append((share, evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
     return results
 
 

@@ -91,9 +91,10 @@ def train(
             else:
                 run.keeper.done(run.state)
         trained = run.train_sparse_view() if config.sparse else None
+        tree = run.train_label_tree() if config.sparse and config.label_tree else None
         run.finish()
-        if trained is not None:
-            run.learn_the_rest(trained, set_aside=set_aside)
+        if trained is not None and set_aside:
+            run.learn_validation_documents(trained, tree)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
 
@@ -313,6 +314,17 @@ class _Run:
         self._note("sparse view", start, weights=len(trained.view.weights))
         return trained
 
+    def train_label_tree(self) -> label_tree.Trained | None:
+        """Train the sparse view's second opinion, where there are labels enough."""
+        start = time.perf_counter()
+        model = self.state.best
+        assert model is not None
+        trained = label_tree.train(self.X, self.Y, self.config, self.progress)
+        if trained is not None:
+            model.tree = trained.tree
+            self._note("label tree", start, weights=len(trained.tree.weights))
+        return trained
+
     def finish(self) -> None:
         """Measure what rounding the best model to its precision has cost; share out three views; set `tail`."""
         start = time.perf_counter()
@@ -339,45 +351,66 @@ class _Run:
             f" β {model.beta:g}, γ {model.gamma:g}"
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
-
-    def learn_the_rest(self, trained: sparse_view.Trained, *, set_aside: bool) -> None:
-        """Learn what was set aside by the sparse view, as there is nothing left to choose, and train the label tree."""
-        model, X, Y = self.state.best, self.X, self.Y
-        assert model is not None
-        if set_aside:
-            X, Y = csr_matrix(vstack([X, self.X_validation])), csr_matrix(vstack([Y, self.Y_validation]))
-            self._learn_validation_documents(model, trained, X, Y)
-        start = time.perf_counter()
-        if self.config.label_tree:
-            model.tree = label_tree.train(X, Y, self.config, self.progress)
         if model.tree is not None:
-            self._note("label tree", start, weights=len(model.tree.weights))
+            self._weigh_tree(model, candidates)
 
-    def _learn_validation_documents(
-        self, model: Model, trained: sparse_view.Trained, X: csr_matrix, Y: csr_matrix
-    ) -> None:
+    def _weigh_tree(self, model: Model, candidates: Candidates) -> None:
+        """Choose how much the label tree counts; one that does not help is dropped."""
         start = time.perf_counter()
-        embeddings = encode(model.encoder, self.X_validation)
-        near = shortlists.search(model.shortlist, unit_rows(embeddings), self.config.k)
+        curve = blend.tree_curve(candidates, self.Y_validation, self.inv_propensity, (model.beta, model.gamma))
+        model.tree_share, model.metrics = blend.choose(curve, blend.TREE_TOLERANCE)
+        if model.tree_share == 0:
+            model.tree = None
+        figures = model.metrics
+        self.progress.say(
+            f"label tree: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
+            f" counts as {model.tree_share:g}"
+        )
+        self._note("tree share", start, share=model.tree_share, curve=curve, **figures)
+
+    def learn_validation_documents(self, trained: sparse_view.Trained, tree: label_tree.Trained | None) -> None:
+        """Let words tell more of what was set aside, as there is nothing left to choose."""
+        start = time.perf_counter()
+        model = self.state.best
+        assert model is not None
+        X, Y = csr_matrix(vstack([self.X, self.X_validation])), csr_matrix(vstack([self.Y, self.Y_validation]))
         n = self.X_validation.shape[0]
+        embeddings = encode(model.encoder, self.X_validation)
+        new, directions = self._new_labels(model.shortlist, embeddings)
+        to_unit_rows(embeddings)
+        near = shortlists.search(model.shortlist, embeddings, self.config.k)
         model.sparse = sparse_view.learn_more(trained, X, Y, n, near, self.config, self.progress)
-        model.shortlist = self._with_new_labels(model.shortlist, embeddings)
+        if model.tree is not None and tree is not None:
+            nearest = shortlists.search(model.shortlist, directions, 1)[:, 0]
+            companions = dict(zip(new.tolist(), nearest.tolist(), strict=True))
+            model.tree = label_tree.learn_more(tree, X, Y, n, companions, self.config, self.progress)
+        if len(new):
+            model.shortlist = self._with_labels(model.shortlist, new, directions, embeddings)
         self._note("documents set aside", start, weights=len(model.sparse.weights))
 
-    def _with_new_labels(self, index: Shortlist, embeddings: NDArray[np.float32]) -> Shortlist:
-        """Return the index with those labels too that only validation documents have."""
-        documents_of = csr_matrix(self.Y_validation.T)
+    def _new_labels(
+        self, index: Shortlist, embeddings: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Return the labels that only validation documents have, and their embeddings at length 1."""
         new = np.setdiff1d(self.Y_validation.indices, index.labels).astype(np.int32)
-        if not len(new):
-            return index
-        mu = label_encoder.centroids(documents_of, embeddings)
-        embedded = label_encoder.embed(self.state.label_encoder, mu[new])
-        to_unit_rows(embedded)
+        mu = label_encoder.centroids(csr_matrix(self.Y_validation.T)[new], embeddings)
+        directions = label_encoder.embed(self.state.label_encoder, mu)
+        to_unit_rows(directions)
+        return new, directions
+
+    def _with_labels(
+        self,
+        index: Shortlist,
+        new: NDArray[np.int32],
+        directions: NDArray[np.float32],
+        documents: NDArray[np.float32],
+    ) -> Shortlist:
+        """Return the index with some labels more."""
         labels = np.concatenate([index.labels, new])
         order = np.argsort(labels, kind="stable")
-        vectors = np.concatenate([index.vectors, rounded(embedded, self.config.precision)])
-        directions = sample_of(unit_rows(embeddings))
-        return shortlists.build(labels[order], vectors[order], self.config.index, queries=directions, k=self.config.k)
+        vectors = np.concatenate([index.vectors, rounded(directions, self.config.precision)])
+        queries, k = sample_of(documents), self.config.k
+        return shortlists.build(labels[order], vectors[order], self.config.index, queries=queries, k=k)
 
     def _set_tail(self, model: Model, candidates: Candidates) -> None:
         """Choose what `tail` = 1 means on the validation documents, and note what lies between it and 0."""

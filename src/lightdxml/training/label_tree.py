@@ -43,7 +43,16 @@ def levels(n_labels: int) -> tuple[int, ...]:
     return (*above, finest)
 
 
-def train(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress) -> LabelTree | None:
+@dataclass(frozen=True)
+class Trained:
+    """A tree, and what it takes to teach it more documents: the weights of clusters and of labels."""
+
+    tree: LabelTree
+    clusters: list[Weights]
+    labels: Weights
+
+
+def train(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress) -> Trained | None:
     """Train a tree on all documents; None where there are too few labels for one."""
     n_labels = Y.shape[1]
     known = np.unique(Y.indices).astype(np.int32)
@@ -55,21 +64,51 @@ def train(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress) -> L
         bar.advance(counts[-1])
     # Labels are nodes of their own numbers; clusters come after them, level by level.
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
-    documents, above, trained, first = Documents.of(X), _Level.root(Y), [], n_labels
+    documents, above, clusters, first = Documents.of(X), _root(Y), [], n_labels
     for i, n in enumerate(counts):
         level = _level(Y, np.where(finest >= 0, finest // (counts[-1] // n), -1).astype(np.int32), n)
         with progress.phase(f"label tree: level {i + 1}", n) as bar:
-            weights = _train(documents, level, above, config)
-            trained.append(replace(weights, classes=weights.classes + np.int32(first)))
+            weights = _train(documents, level, above, np.unique(level.cluster[known]), config)
+            clusters.append(replace(weights, classes=weights.classes + np.int32(first)))
             bar.advance(n)
         paths[known, len(counts) - i] = first + level.cluster[known]
         above, first = level, first + n
+    paths[known, 0] = known
     with progress.phase("label tree: labels", len(known)) as bar:
-        own = np.full(n_labels, -1, dtype=np.int32)
-        own[known] = paths[known, 0] = known
-        trained.append(_train(documents, _level(Y, own, n_labels), above, config))
+        labels = _train(documents, _level(Y, paths[:, 0], n_labels), above, known, config)
         bar.advance(len(known))
-    view = linear.inverted(trained, (X.shape[1], first), config.precision, _NO_BIAS, known[:0])
+    return Trained(_tree([*clusters, labels], paths, X.shape[1], config), clusters, labels)
+
+
+def learn_more(
+    trained: Trained,
+    X: csr_matrix,
+    Y: csr_matrix,
+    n_more: int,
+    companions: dict[int, int],
+    config: Config,
+    progress: Progress,
+) -> LabelTree:
+    """Teach a tree the last documents of X and Y: their labels are trained anew, the clusters stay as they are.
+
+    `companions` says of each label that is not in the tree whose cluster it joins.
+    """
+    paths = trained.tree.paths.copy()
+    for label, companion in companions.items():
+        paths[label] = paths[companion]
+        paths[label, 0] = label
+    labels = np.unique(Y[-n_more:].indices).astype(np.int32)
+    first = int(paths[:, 1].max(initial=0)) + 1 - Y.shape[1]
+    with progress.phase("label tree: documents set aside", len(labels)) as bar:
+        above = _level(Y, np.where(paths[:, 1] >= 0, paths[:, 1] - Y.shape[1], -1).astype(np.int32), first)
+        anew = _train(Documents.of(X), _level(Y, paths[:, 0], Y.shape[1]), above, labels, config)
+        bar.advance(len(labels))
+    return _tree([*trained.clusters, trained.labels.without(labels), anew], paths, X.shape[1], config)
+
+
+def _tree(trained: list[Weights], paths: NDArray[np.int32], n_features: int, config: Config) -> LabelTree:
+    n_nodes = int(paths.max()) + 1
+    view = linear.inverted(trained, (n_features, n_nodes), config.precision, _NO_BIAS, paths[:0, 0])
     return LabelTree(view.pointers, view.labels, view.weights, view.biases, paths)
 
 
@@ -80,10 +119,10 @@ class _Level:
     cluster: NDArray[np.int32]
     documents_of: csr_matrix
 
-    @staticmethod
-    def root(Y: csr_matrix) -> _Level:
-        """Return the level of the root, whose documents are all."""
-        return _Level(np.zeros(Y.shape[1], dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
+
+def _root(Y: csr_matrix) -> _Level:
+    """Return the level of the root, whose documents are all."""
+    return _Level(np.zeros(Y.shape[1], dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
 
 
 def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
@@ -91,12 +130,11 @@ def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
     return _Level(cluster, csr_matrix(meta_labels(Y, cluster, n).T))
 
 
-def _train(documents: Documents, level: _Level, above: _Level, config: Config) -> Weights:
-    """Tell each cluster from the others of the cluster above."""
+def _train(documents: Documents, level: _Level, above: _Level, clusters: NDArray[np.int32], config: Config) -> Weights:
+    """Tell each of these clusters from the others of the cluster above."""
     known = np.flatnonzero(level.cluster >= 0)
     groups = np.zeros(level.documents_of.shape[0], dtype=np.int32)
     groups[level.cluster[known]] = above.cluster[known]
     pointers, members = above.documents_of.indptr.astype(np.int64), above.documents_of.indices
-    classes = np.unique(level.cluster[known]).astype(np.int32)
     against = Against(groups, pointers, members, _COSTS, None)
-    return linear.train(documents, level.documents_of, classes, against, _CARE, config.seed)
+    return linear.train(documents, level.documents_of, clusters, against, _CARE, config.seed)

@@ -37,6 +37,11 @@ class Weights:
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
 
+    def matrix(self, n_features: int) -> csr_matrix:
+        """Return them as a matrix, a row a class."""
+        pointers = np.concatenate([[0], np.cumsum(self.counts)])
+        return csr_matrix((self.weights, self.columns, pointers), shape=(len(self.classes), n_features))
+
     def without(self, classes: NDArray[np.int32]) -> Weights:
         """Return the weights of all classes but these."""
         kept = ~np.isin(self.classes, classes)

@@ -45,7 +45,7 @@ _D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
 _K_LADDER = (1000, 750, 600, 500, 400, 300, 250, 200, 150, 100, 70, 50, 30, 20)
 # What halving a setting costs in accuracy or time, D's being 3: the model itself, its candidates, how it is trained.
 _HARM = {"D": 3.0, "k": 1.0, "batch_size": 0.5, "random_negatives": 0.5, "sparse_negatives": 2.0}
-_HARM_OF_OTHER = {"index": 0.5, "sparse": 6.0}
+_HARM_OF_OTHER = {"index": 0.5, "label_tree": 1.0, "sparse": 6.0}
 
 
 class MemoryLimitError(ValueError):
@@ -140,7 +140,7 @@ def estimate(sizes: Sizes, config: Config) -> Estimate:
     --------
     >>> need = estimate(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config())
     >>> table(need)[-1]
-    ('total', '955 MB')
+    ('total', '1.1 GB')
     """
     parts = max(_moments(sizes, config).values(), key=lambda moment: sum(moment.values()))
     return Estimate({name: parts[name] for name in PARTS})
@@ -202,7 +202,7 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
         "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
         "sharing out": Counter({"sparse view": view + kept, "validation": round(wider * _candidates(sizes, config))}),
         "set aside": Counter({"features": again, "sparse view": _INVERTED * weights + 2 * kept}),
-        "tree": Counter({"features": again, "sparse view": view + kept + _tree(sizes, config, weights)}),
+        "tree": Counter({"sparse view": view + kept + _tree(sizes, config, weights)}),
     }
 
 
@@ -341,8 +341,8 @@ def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int
     --------
     >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=800_000_000)
     Traceback (most recent call last):
-    lightdxml.training.memory.MemoryLimitError: training needs 955 MB of memory and the limit is 800 MB: it would fit \
-with D=96
+    lightdxml.training.memory.MemoryLimitError: training needs 1.1 GB of memory and the limit is 800 MB: it would fit \
+with D=128, sparse=False
     """
     need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
@@ -410,7 +410,7 @@ def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any
     Examples
     --------
     >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_500_000_000)
-    {'k': 100}
+    {'sparse_negatives': 50}
     """
     for changes in _changes(sizes, config):
         if estimate(sizes, replace(config, **changes)).total <= limit:
@@ -428,6 +428,7 @@ def _changes(sizes: Sizes, config: Config) -> list[dict[str, Any]]:
         "random_negatives": [config.random_negatives, *_halves(config.random_negatives, 25)],
         "sparse_negatives": [config.sparse_negatives, *(_halves(config.sparse_negatives, 25) if config.sparse else [])],
         "index": ["hnsw", "exact"] if _kind(sizes, config) == "hnsw" else [config.index],
+        "label_tree": [True, False] if config.label_tree and config.sparse else [config.label_tree],
         "sparse": [True, False] if config.sparse else [False],
     }
     given = {name: ladder[0] for name, ladder in ladders.items()}
