@@ -1,4 +1,4 @@
-"""`tail`: from the best precision to the best for rare labels."""
+"""`tail`: from precision to rare labels."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_forged_strength_is_refused(tmp_path: Path, trained: LightDXML, value:
 def test_other_values_are_said(trained: LightDXML, tail: Any) -> None:
     X, _ = skewed(1, 0)
     for ask in (trained.predict, trained.rank, trained.scores, trained.explain):
-        with pytest.raises(ValueError, match=r"tail is .*: it must be a number from 0, the best precision, to 1"):
+        with pytest.raises(ValueError, match=r"tail is .*: it must be a number from 0, for precision, to 1"):
             ask(X, tail=tail)
 
 
@@ -205,7 +205,7 @@ def test_the_commands_say_what_is_wrong_before_they_read_anything(tmp_path: Path
 
 def test_the_report_draws_the_curve(trained: LightDXML) -> None:
     shown = _tail(SimpleNamespace(estimator=trained))  # type: ignore[arg-type]
-    assert "tail: 0 best precision, 1 best for rare labels" in shown
+    assert "tail: 0 for precision, 1 for rare labels" in shown
     for name in ("P@1", "P@5", "PSP@1", "PSP@5"):
         assert f">{name}<" in shown
     for _, figures in curve_of(trained):

@@ -67,6 +67,9 @@ class Config:
         How the finished model keeps its numbers; float16 halves it, at a loss that training measures.
     validation
         The share of training documents set aside to choose β and the epoch, where there is no dev part.
+    learn_validation
+        Whether documents that training set aside for validation are learnt by the views of words in the end, when all
+        is chosen. A dev part that is given is never learnt.
     seed
         The same seed gives the same model, to the bit.
 
@@ -106,6 +109,7 @@ class Config:
     index: Index = "auto"
     precision: Precision = "float16"
     validation: float = 0.05
+    learn_validation: bool = True
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -127,7 +131,7 @@ class Config:
         for name, kind in (("index", Index), ("schedule", Schedule), ("precision", Precision)):
             if getattr(self, name) not in get_args(kind):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
-        for name in ("relu", "residual", "sparse", "label_tree"):
+        for name in ("relu", "residual", "sparse", "label_tree", "learn_validation"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
 

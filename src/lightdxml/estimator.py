@@ -46,7 +46,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         Show progress; None for yes on a terminal and no elsewhere.
     D, k, learning_rate, feature_rate, e_model, e_label, e_hat_label, beta, batch_size, schedule, dropout, relu, \
 residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negatives, sparse_work, sparse_cost, \
-sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, validation, seed
+sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, validation, learn_validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
     ngrams, min_df, max_features, title_weight, sublinear
         How texts become features: see `lightdxml.text.tfidf.TextSettings`.
@@ -105,6 +105,7 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         index: Index | None = None,
         precision: Precision | None = None,
         validation: float | None = None,
+        learn_validation: bool | None = None,
         seed: int | None = None,
         ngrams: int = TextSettings.ngrams,
         min_df: int = TextSettings.min_df,
@@ -143,6 +144,7 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         self.index = index
         self.precision = precision
         self.validation = validation
+        self.learn_validation = learn_validation
         self.seed = seed
         self.ngrams = ngrams
         self.min_df = min_df
@@ -267,7 +269,7 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         k
             How many at most.
         tail
-            From 0, the best precision, to 1, the best for rare labels: how far labels are ranked by how rare they are
+            From 0, for precision, to 1, for rare labels: how far labels are ranked by how rare they are
             in training besides. It changes nothing in the model.
         """
         numbers, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail)

@@ -265,7 +265,7 @@ def predict(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
 
-    `tail` is from 0, the best precision, to 1, the best for rare labels.
+    `tail` is from 0, for precision, to 1, for rare labels.
     """
     check_tail(tail)
     X = check_features(X, model.n_features)
@@ -285,13 +285,11 @@ def check_tail(tail: Any) -> None:
 
     >>> check_tail(2)
     Traceback (most recent call last):
-    ValueError: tail is 2: it must be a number from 0, the best precision, to 1, the best for rare labels
+    ValueError: tail is 2: it must be a number from 0, for precision, to 1, for rare labels
     """
     is_number = isinstance(tail, int | float | np.integer | np.floating) and not isinstance(tail, bool)
     if not is_number or not 0 <= tail <= 1:
-        raise ValueError(
-            f"tail is {tail!r}: it must be a number from 0, the best precision, to 1, the best for rare labels"
-        )
+        raise ValueError(f"tail is {tail!r}: it must be a number from 0, for precision, to 1, for rare labels")
 
 
 def whole_matrix(matrix: Any, name: str) -> csr_matrix:

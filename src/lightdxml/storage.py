@@ -36,7 +36,7 @@ FORMAT = 4
 # Format 2 had no sparse view, format 3 no label tree, and no settings for them.
 _READ = (2, 3, 4)
 _SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
-_SINCE_4 = {"label_tree"}
+_SINCE_4 = {"label_tree", "learn_validation"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "manifest.json",
     "arrays.safetensors",

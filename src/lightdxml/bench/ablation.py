@@ -23,6 +23,8 @@ _TRIED: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 _NEVER = 1_000_000
 _BASE = "as it is"
+_NO_TREE = "without label tree"
+_KEPT_ASIDE = "without documents set aside"
 _DENSE = "without sparse view"
 _RERANKED = "without sparse view, with re-ranker"
 _ONE_SHORTLIST = "without sparse view and refresh"
@@ -31,12 +33,12 @@ Curve = list[tuple[Any, dict[str, float]]]
 
 
 def variants() -> tuple[Variant, ...]:
-    """Return the variants of LightDXML to run; β is varied on the second, which needs no new training.
+    """Return the variants of LightDXML to run; β is varied on the fourth, which needs no new training.
 
-    All but the first are the paper's two views: what the cycle does shows best without the third.
+    All but the first three are the paper's two views: what the cycle does shows best without the third.
 
-    >>> [variant.name for variant in variants()][:2]
-    ['as it is', 'without sparse view']
+    >>> [variant.name for variant in variants()][:4]
+    ['as it is', 'without label tree', 'without documents set aside', 'without sparse view']
     """
     dense = {"sparse": False}
     changed = [
@@ -46,6 +48,8 @@ def variants() -> tuple[Variant, ...]:
     ]
     return (
         Variant(_BASE, "lightdxml"),
+        Variant(_NO_TREE, "lightdxml", {"label_tree": False}),
+        Variant(_KEPT_ASIDE, "lightdxml", {"learn_validation": False}),
         Variant(_DENSE, "lightdxml", dense, {"beta": list(GRID[::2])}),
         Variant(_RERANKED, "lightdxml", {**dense, "reranker": True}),
         Variant(_ONE_SHORTLIST, "lightdxml", {**dense, "e_hat_label": _NEVER}),
@@ -74,7 +78,13 @@ def curves(cells: Sequence[dict[str, Any]], data: str) -> dict[str, Curve]:
         measured = [(value, done[name]) for value in values if (name := _name(setting, value)) in done]
         if measured:
             found[shown] = measured
-    pairs = (("sparse view", _DENSE, _BASE), ("re-ranker", _DENSE, _RERANKED), ("refresh", _ONE_SHORTLIST, _DENSE))
+    pairs = (
+        ("label tree", _NO_TREE, _BASE),
+        ("documents set aside", _KEPT_ASIDE, _BASE),
+        ("sparse view", _DENSE, _BASE),
+        ("re-ranker", _DENSE, _RERANKED),
+        ("refresh", _ONE_SHORTLIST, _DENSE),
+    )
     for shown, without, with_it in pairs:
         if without in done and with_it in done:
             found[shown] = [("without", done[without]), ("with", done[with_it])]
@@ -106,7 +116,8 @@ def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
             continue
         config = chosen(next(cell for cell in cells if cell["data"] == data))
         marks: dict[str, Any] = {"e_model": config.e_model, "k": config.k, "ê_label": config.e_hat_label}
-        marks |= {"sparse view": "with", "re-ranker": "without", "refresh": "with"}
+        marks |= dict.fromkeys(("label tree", "documents set aside", "sparse view", "refresh"), "with")
+        marks |= {"re-ranker": "without"}
         path = out / f"ablation-{data}.png"
         plots.ablation(found, path, marks)
         written.append(path)

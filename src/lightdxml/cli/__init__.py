@@ -16,6 +16,7 @@ from lightdxml.cli import (
     data_get,
     data_info,
     data_list,
+    data_make,
     data_split,
     demo,
     evaluate,
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 data = typer.Typer(
-    help="List, describe, fetch, convert and split data sets.",
+    help="List, describe, fetch, convert, split and make up data sets.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -53,6 +54,7 @@ data.command("info")(data_info.run)
 data.command("get")(data_get.run)
 data.command("convert")(data_convert.run)
 data.command("split")(data_split.run)
+data.command("make")(data_make.run)
 
 
 def _version(wanted: bool) -> None:

@@ -31,6 +31,8 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "beta": trained.beta,
         "gamma": None if trained.sparse is None else trained.gamma,
         "tail_strength": trained.tail_strength,
+        "tree_share": None if trained.tree is None else trained.tree_share,
+        "tree_weights": 0 if trained.tree is None else len(trained.tree.weights),
         "sparse_weights": 0 if trained.sparse is None else len(trained.sparse.weights),
         "index": trained.shortlist.kind,
         "precision": str(trained.classifier.dtype),
@@ -67,6 +69,11 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
             []
             if content["gamma"] is None
             else [("γ", f"{content['gamma']:g}", f"the sparse view's share; {content['sparse_weights']:,} weights")]
+        ),
+        *(
+            []
+            if content["tree_share"] is None
+            else [("tree", f"{content['tree_share']:g}", f"the label tree; {content['tree_weights']:,} weights")]
         ),
         ("tail", f"{content['tail_strength']:g}", "the power of 1/propensity at --tail 1"),
         *(

@@ -31,7 +31,7 @@ Separator = Annotated[str, typer.Option("--separator", help="Between the labels 
 Encoding = Annotated[str, typer.Option("--encoding", help="The encoding of text files.")]
 Threads = Annotated[int | None, typer.Option("--threads", help="All cores unless given.")]
 ModelFolder = Annotated[Path, typer.Argument(help="A folder that `lightdxml train` wrote.", show_default=False)]
-Tail = Annotated[float, typer.Option("--tail", help="From 0, the best precision, to 1, the best for rare labels.")]
+Tail = Annotated[float, typer.Option("--tail", help="From 0, for precision, to 1, for rare labels.")]
 OldSplit = Annotated[int, typer.Option("--old-split", help="Which column of the old form's split files.")]
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -6,7 +6,7 @@ Three forms share the line and the reader: with a header `N V L` (documents and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -339,13 +339,19 @@ def _csr(values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], widt
 
 def write_labelled(path: Path, X: csr_matrix, Y: csr_matrix) -> None:
     """Write documents with a header `N V L`; values are the shortest text that reads back the same."""
-    X, Y = _sorted(X), _sorted(Y)
+    write_chunks(path, (X.shape[0], X.shape[1], Y.shape[1]), [(X, Y)])
+
+
+def write_chunks(path: Path, shape: tuple[int, int, int], chunks: Iterable[tuple[csr_matrix, csr_matrix]]) -> None:
+    """Write documents that come in chunks, features and labels, as `write_labelled` does; `shape` is N, V and L."""
     with writing(path) as stream:
-        stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
-        for start in range(0, X.shape[0], _WRITE_ROWS):
-            labels = _row_texts(Y[start : start + _WRITE_ROWS].indices.astype(str), Y, start, ",")
-            features = _row_texts(_pair_texts(X[start : start + _WRITE_ROWS]), X, start, " ")
-            stream.write("".join(f"{a} {b}\n" for a, b in zip(labels, features, strict=True)).encode())
+        stream.write("{} {} {}\n".format(*shape).encode())
+        for X, Y in chunks:
+            X, Y = _sorted(X), _sorted(Y)
+            for start in range(0, X.shape[0], _WRITE_ROWS):
+                labels = _row_texts(Y[start : start + _WRITE_ROWS].indices.astype(str), Y, start, ",")
+                features = _row_texts(_pair_texts(X[start : start + _WRITE_ROWS]), X, start, " ")
+                stream.write("".join(f"{a} {b}\n" for a, b in zip(labels, features, strict=True)).encode())
 
 
 def write_matrix(path: Path, matrix: csr_matrix) -> None:

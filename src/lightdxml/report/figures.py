@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from lightdxml.report.analysis import Bin
 
 # Mid-tones: readable on white and on black. The page's style sheet sets the colour of text.
-BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, GREY = (
+BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, OLIVE, SAND, GREY = (
     "#3b82c4",
     "#d9772b",
     "#3f9b62",
@@ -24,6 +24,8 @@ BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, GREY = (
     "#cf5566",
     "#2a9d9d",
     "#9c7a4d",
+    "#7d8f3a",
+    "#b9a06a",
     "#888888",
 )
 COLOURS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
@@ -35,6 +37,8 @@ PHASES = {
     "shortlist": GREEN,
     "classifier": BLUE,
     "sparse view": BROWN,
+    "label tree": OLIVE,
+    "documents set aside": SAND,
     "validation": ORANGE,
     "other": GREY,
 }
@@ -151,7 +155,7 @@ def tail(curve: Sequence[tuple[float, dict[str, float]]]) -> str:
             axes.set(ylabel="%")
             axes.margins(y=0.15)
             _legend(axes)
-        pair[-1].set(xlabel="tail: 0 best precision, 1 best for rare labels")
+        pair[-1].set(xlabel="tail: 0 for precision, 1 for rare labels")
 
     return _svg("tail", "P and PSP against tail", draw, (4.7, 3.7))
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import __version__
+from lightdxml.model import Model
 from lightdxml.report import analysis, figures
 from lightdxml.report.analysis import TOP, Measured, Outcome
 from lightdxml.report.style import STYLE
@@ -220,6 +221,7 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
         ("Features" if model.vectoriser is None else "Words", f"{model.n_features:,}"),
         ("β, the classifier's share", f"{model.beta:g}"),
         *([] if model.sparse is None else [("γ, the sparse view's share", f"{model.gamma:g}")]),
+        *([] if model.tree is None else [("the label tree beside it", f"{model.tree_share:g}")]),
         ("True labels among the candidates", f"{subject.measured.reach:.2f} %"),
         ("Size of the model", size(sum(array.bytes for array in analysis.arrays(model)))),
         ("Settings", settings),
@@ -282,6 +284,10 @@ def _shortlist_note(history: list[dict[str, Any]]) -> str:
     return ""
 
 
+def _with_tree(model: Model) -> str:
+    return "" if model.tree is None else f", to which the label tree adds {model.tree_share:g} · γ of its own opinion"
+
+
 def _shares(subject: Subject) -> str:
     """Return what the views' shares in the score are, and what others would have given."""
     model = subject.estimator.model_
@@ -291,7 +297,7 @@ def _shares(subject: Subject) -> str:
         ends, within = ("the dense views alone", "the sparse view alone"), THREE_VIEWS_TOLERANCE
         score = (
             "The logarithm of a label's score is γ · sparse view + (1 − γ) · (β · classifier + (1 − β) · nearness of "
-            f"the label embedding), with β {model.beta:g}. Of the β and γ"
+            f"the label embedding), with β {model.beta:g}{_with_tree(model)}. Of the β and γ"
         )
     else:
         kept = analysis.kept_validation(history)

@@ -20,7 +20,9 @@ BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # Of the label tree, beside the sparse view.
 TREE_SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
-TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
+_TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
+# What it must add in precision, in points, for a model to be larger by it: noise often says that it adds something.
+_WORTH_A_TREE = 0.2
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
 _FEWEST_TO_CHOOSE = 500
@@ -80,6 +82,17 @@ def tree_curve(
         labels, _ = top(candidates.labels, blend_views(candidates, *shares, share), 5)
         results.append((share, evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
     return results
+
+
+def choose_tree_share(curve: Sequence[tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
+    """Return the best share of a label tree; the first one, which is none, unless another adds what a tree is worth.
+
+    >>> none, some = ({f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)} for value in (50.0, 50.1))
+    >>> choose_tree_share([(0.0, none), (0.5, some)])[0]
+    0.0
+    """
+    best = choose(curve, _TREE_TOLERANCE)
+    return best if mean(best[1], "P") >= mean(curve[0][1], "P") + _WORTH_A_TREE or len(curve) == 1 else curve[0]
 
 
 def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOLERANCE) -> tuple[T, dict[str, float]]:

@@ -93,7 +93,7 @@ def train(
         trained = run.train_sparse_view() if config.sparse else None
         tree = run.train_label_tree() if config.sparse and config.label_tree else None
         run.finish()
-        if trained is not None and set_aside:
+        if trained is not None and set_aside and config.learn_validation:
             run.learn_validation_documents(trained, tree)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
@@ -358,7 +358,7 @@ class _Run:
         """Choose how much the label tree counts; one that does not help is dropped."""
         start = time.perf_counter()
         curve = blend.tree_curve(candidates, self.Y_validation, self.inv_propensity, (model.beta, model.gamma))
-        model.tree_share, model.metrics = blend.choose(curve, blend.TREE_TOLERANCE)
+        model.tree_share, model.metrics = blend.choose_tree_share(curve)
         if model.tree_share == 0:
             model.tree = None
         figures = model.metrics

@@ -87,18 +87,29 @@ def train(X: csr_matrix, Y: csr_matrix, shortlists: NDArray[np.int32], config: C
 
 
 def _costs_on_all(X: csr_matrix, Y: csr_matrix, frequent: NDArray[np.int32], seed: int) -> tuple[float, float]:
-    """Return the costs by which some frequent labels' chances are nearest to the truth on documents held back."""
+    """Return the costs by which some frequent labels find their documents best among those held back."""
     tried = frequent[:: max(1, len(frequent) // _TRIED)][:_TRIED]
     back = np.arange(X.shape[0]) % _HELD_BACK == 0
     documents, documents_of = Documents.of(X[~back]), csr_matrix(Y[~back].T)
     truth = Y[back][:, tried].toarray()
-    lost = []
+    found = []
     for costs in _COSTS_ON_ALL:
         against = linear.all_documents(documents.X.shape[0], Y.shape[1], costs)
         weights = linear.train(documents, documents_of, tried, against, _ON_ALL, seed)
         margins = (X[back] @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
-        lost.append(float(np.square(np.exp(-(np.maximum(0, 1 - margins) ** 2)) - truth).sum()))
-    return _COSTS_ON_ALL[int(np.argmin(lost))]
+        found.append(_average_precision(margins, truth))
+    return _COSTS_ON_ALL[int(np.argmax(found))]
+
+
+def _average_precision(scores: NDArray[np.float32], truth: NDArray[np.float32]) -> float:
+    """Return the mean over labels, by column, of the precision at each document that is right.
+
+    >>> _average_precision(np.array([[3.0], [2.0], [1.0]]), np.array([[1.0], [0.0], [1.0]])).__round__(3)
+    0.833
+    """
+    right = np.take_along_axis(truth, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    precision = np.cumsum(right, axis=0) / np.arange(1, len(right) + 1)[:, None]
+    return float(((precision * right).sum(axis=0) / np.maximum(right.sum(axis=0), 1)).sum() / max(1, right.shape[1]))
 
 
 def learn_more(
