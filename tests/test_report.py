@@ -206,7 +206,7 @@ def measured(value: float) -> dict[str, float]:
 def test_shares_that_were_tried_are_drawn_with_the_one_that_was_chosen() -> None:
     surface = [((beta, gamma), measured(60 + beta + gamma)) for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
     history = [{"phase": "blend", "surface": surface}]
-    model = SimpleNamespace(sparse=object(), beta=0.2, gamma=0.4)
+    model = SimpleNamespace(sparse=object(), tree=None, beta=0.2, gamma=0.4)
     subject: Any = SimpleNamespace(estimator=SimpleNamespace(model_=model, history_=history))
     shown = _shares(subject)
     assert "γ: 0 the dense views alone, 1 the sparse view alone" in shown

@@ -93,7 +93,9 @@ def _explain(model: Model, x: csr_matrix, label: int, score: float, tail: float)
         ]
         if model.tree is not None:
             share, tree = model.gamma * model.tree_share, model.tree
-            views += [_View(share, _hinge, *_margin(tree.view, x, node)) for node in tree.paths[label].tolist()]
+            views += [
+                _View(share, _hinge, *_margin(tree.view, x, node)) for node in tree.paths[label].tolist() if node >= 0
+            ]
         total, added = _shared_out(views)
         base, parts = float(np.exp(total)), _mean_slope(np.exp, total, float(added.sum())) * added
     names = _names(model, x)

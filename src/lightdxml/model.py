@@ -150,7 +150,8 @@ def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.
     """Return each document's shortlist S_k with its cosines, the same alone as in a batch.
 
     The index's own cosines differ in the last bits with the size of a batch, and equal ones stand in any order: some
-    more labels are asked for, and these are put in order.
+    more labels are asked for, and these are put in order. (Where more labels than those have one embedding at the end
+    of the shortlist, which of them are in it may differ.)
     """
     labels = shortlists.search(model.shortlist, directions, model.config.k + _MORE)
     k = min(model.config.k, labels.shape[1])

@@ -278,7 +278,7 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
 
     parallel.run(look, parallel.fixed_chunks(n, _SCANNED))
     if k < n:
-        # Of equals the first, as faiss takes them.
+        # Of equals the first.
         least = np.partition(cosines, n - k)[n - k]
         above = np.flatnonzero(cosines > least)
         best = np.concatenate([above, np.flatnonzero(cosines == least)[: k - len(above)]])

@@ -45,6 +45,7 @@ _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
     "history.json",
 )
 _BLOCK = 1 << 22
+_MOST_DOCUMENTS = 1 << 53
 _MOST_STRENGTH = 100.0
 # No manifest or history is longer; names are as long as people make them, but not all of them longer than a page.
 _MOST_JSON, _MOST_NAME, _SPARE_NAMES = 1 << 28, 1 << 12, 1 << 8
@@ -271,7 +272,7 @@ def load(folder: Path, *, verify: bool = True) -> Model:
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
     except (
-        OSError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError, ValueError,
+        OSError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError, ValueError,
     ) as error:  # fmt: skip
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
@@ -390,8 +391,8 @@ def _settings_after(found: int) -> set[str]:
 
 
 def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"its manifest says it has {value!r} documents")
+    if type(value) is not int or not 0 <= value <= _MOST_DOCUMENTS:
+        raise ValueError(f"its manifest says it has {value!r:.60} documents")
     return value
 
 
@@ -462,6 +463,8 @@ def _check_sparse(arrays: dict[str, NDArray[Any]]) -> None:
         raise ValueError("its sparse view has words that lead nowhere")
     if not np.isin(labels, arrays["labels"]).all() or not np.isin(arrays["sparse_everywhere"], arrays["labels"]).all():
         raise ValueError("its sparse view has labels that are not in its index")
+    if not _ascending(arrays["sparse_everywhere"]):
+        raise ValueError("its sparse view has frequent labels twice or in no order")
 
 
 def _check_tree(arrays: dict[str, NDArray[Any]]) -> None:

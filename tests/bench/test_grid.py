@@ -481,20 +481,20 @@ def test_the_ablation_is_of_the_means_of_repeats(ran: Path, tmp_path: Path) -> N
 
 
 def test_the_ablation_is_drawn_from_its_cells(tmp_path: Path, source: Path) -> None:
-    as_it_is, first, *others = ablation.variants()[:5]
+    as_it_is, no_tree, kept_aside, first, *others = ablation.variants()[:7]
     plan = plan_of(source, tmp_path / "out", replace(first, settings={"D": 8, "e_model": 1, "sparse": False}))
     (base,) = grid.run(plan)
     assert base["status"] == "done", base["message"]
     worse = {name: value - 1 for name, value in base["metrics"].items()}
     cells = [{**base, "method": as_it_is.name}, base]
-    cells += [{**base, "method": other.name, "metrics": worse} for other in others]
+    cells += [{**base, "method": other.name, "metrics": worse} for other in (no_tree, kept_aside, *others)]
     curves = ablation.curves(cells, "tiny")
-    assert list(curves) == ["β", "e_model", "sparse view", "re-ranker", "refresh"]
+    assert list(curves) == ["β", "e_model", "label tree", "documents set aside", "sparse view", "re-ranker", "refresh"]
     assert [value for value, _ in curves["β"]] == [i / 10 for i in range(11)]
     assert [measures["P@1"] - base["metrics"]["P@1"] for _, measures in curves["refresh"]] == [-1, 0]
     written = ablation.write_reports(cells, tmp_path / "out")
     assert "ablation-tiny.png" in {path.name for path in written}
-    assert (tmp_path / "out" / "ablation.md").read_text().count("(-1.00)") == 18
+    assert (tmp_path / "out" / "ablation.md").read_text().count("(-1.00)") == 30
 
 
 def test_the_command_runs_the_grid(out: Path, source: Path) -> None:

@@ -77,7 +77,9 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(DataError, match="not empty"):
         make(Recipe(10, 0, 5, 5), tmp_path)
+    (tmp_path / "dev.txt").write_text("of another data set")
     make(Recipe(10, 0, 5, 5), tmp_path, overwrite=True)
+    assert not (tmp_path / "dev.txt").exists()
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 

@@ -115,3 +115,14 @@ def test_more_labels_than_there_are_leave_places_empty() -> None:
     found = find(view, documents(1, 2), 9)
     assert found.labels.shape == (2, 5)
     assert [sorted(row) for row in found.labels.tolist()] == [[-1, -1, -1, -1, 2]] * 2
+
+
+def test_of_equal_scores_the_lower_labels_are_kept_in_any_order() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores = rng.integers(0, 3, 40).astype(np.float32)
+        expected = sorted(range(40), key=lambda i: (-scores[i], i))[:10]
+        found, heap, size = np.empty(10, dtype=np.int32), np.empty(10, dtype=np.float32), 0
+        for label in rng.permutation(40):
+            size = postings.push(found, heap, size, label, scores[label])
+        assert sorted(found.tolist()) == sorted(expected)

@@ -178,12 +178,26 @@ def flat(content: dict[str, Any]) -> None:
     content["tree_paths"] = content["tree_paths"][:, 0].copy()
 
 
-@pytest.mark.parametrize("change", [drop, beyond, below, odd_node, backwards, flat])
+def no_axis(content: dict[str, Any]) -> None:
+    content["tree_paths"] = np.array(3, dtype=np.int32)
+
+
+@pytest.mark.parametrize("change", [drop, beyond, below, odd_node, backwards, flat, no_axis])
 def test_a_forged_tree_is_refused(tmp_path: Path, trained: LightDXML, change: Any) -> None:
     trained.save(tmp_path / "model")
     forged(tmp_path / "model", change)
     with pytest.raises(ValueError, match="is damaged"):
         load(tmp_path / "model")
+
+
+def test_a_label_without_a_path_is_explained_as_it_is_scored(tmp_path: Path, trained: LightDXML, data: Any) -> None:
+    def lose_paths(content: dict[str, Any]) -> None:
+        content["tree_paths"][:] = -1
+
+    trained.save(tmp_path / "model")
+    forged(tmp_path / "model", lose_paths)
+    for one in load(tmp_path / "model").explain(data[0][:1], 3)[0]:
+        assert one.base + sum(part for _, part in one.parts) == pytest.approx(one.score, abs=1e-5)
 
 
 def test_models_of_the_format_before_have_none() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.model import blend_views, find_candidates
 from lightdxml.progress import Progress
-from lightdxml.training import blend, sparse_view
+from lightdxml.training import blend, fit, sparse_view
+from lightdxml.training.checkpoint import Interrupted
 from tests.training.test_cycle import SMALL, topics
 
 QUIET = Progress(show=False)
@@ -169,7 +171,12 @@ def nowhere(content: dict[str, Any]) -> None:
     content["sparse_everywhere"] = np.array([-5], dtype=np.int32)
 
 
-@pytest.mark.parametrize("change", [drop_labels, beyond, backwards, short, nowhere])
+def many_times(content: dict[str, Any]) -> None:
+    # Once led compiled code out of bounds.
+    content["sparse_everywhere"] = np.repeat(content["sparse_labels"][:1], 3_000_000)
+
+
+@pytest.mark.parametrize("change", [drop_labels, beyond, backwards, short, nowhere, many_times])
 def test_a_forged_sparse_view_is_refused(tmp_path: Path, trained: LightDXML, change: Any) -> None:
     trained.save(tmp_path / "model")
     forged(tmp_path / "model", change)
@@ -193,3 +200,26 @@ def test_a_training_that_was_done_gets_the_same_view_when_it_is_resumed(
     one, other = (storage.arrays_of(estimator.model_) for estimator in (first, again))
     assert {name: array.tobytes() for name, array in one.items()} == {n: a.tobytes() for n, a in other.items()}
     assert replace(first.model_.config) == again.model_.config
+
+
+def test_whoever_asks_to_stop_while_it_is_trained_is_heard_and_can_go_on(
+    tmp_path: Path, data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**SMALL, "sparse": True}
+    whole = LightDXML(**settings).fit(*data)
+    train = sparse_view.train
+
+    def stopped(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return train(*arguments)
+
+    fitted = LightDXML(**settings)
+    with monkeypatch.context() as patch:
+        # Compiling trains a toy first.
+        patch.setattr(fit, "_compile", lambda *_: 0.0)
+        patch.setattr(sparse_view, "train", stopped)
+        with pytest.raises(Interrupted):
+            fitted.fit(*data, checkpoint=tmp_path / "c")
+    again = LightDXML(**settings).fit(*data, checkpoint=tmp_path / "c", resume=True)
+    one, other = (storage.arrays_of(estimator.model_) for estimator in (whole, again))
+    assert {name: array.tobytes() for name, array in one.items()} == {n: a.tobytes() for n, a in other.items()}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import registry, xc_text
-from lightdxml.data.errors import DataError
+from lightdxml.data.save import stale
 from lightdxml.progress import Progress
 
 _CHUNK = 8192
@@ -106,16 +106,14 @@ def make(recipe: Recipe, folder: Path, progress: Progress | None = None, *, over
     ...     data.train.X.shape, data.test.Y.shape
     ((100, 200), (20, 30))
     """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(folder, "a file", "a folder to write into")
-    if folder.exists() and any(folder.iterdir()) and not overwrite:
-        raise DataError(folder, "a folder that is not empty", "a new or empty one (overwriting must be asked for)")
+    left = stale(folder, overwrite)
+    written = []
     progress = progress or Progress(show=False)
     world = _World.of(recipe)
     for number, (part, n) in enumerate((("train", recipe.documents), ("test", recipe.test_documents))):
         if n == 0:
-            (folder / f"{part}.txt").unlink(missing_ok=True)
             continue
+        written.append(folder / f"{part}.txt")
         with progress.phase(part, n) as bar:
 
             def chunks(number: int = number, n: int = n) -> Iterator[tuple[csr_matrix, csr_matrix]]:
@@ -124,7 +122,10 @@ def make(recipe: Recipe, folder: Path, progress: Progress | None = None, *, over
                     yield documents(recipe, world, number, start, stop)
                     bar.advance(stop - start)
 
-            xc_text.write_chunks(folder / f"{part}.txt", (n, recipe.words, recipe.labels), chunks())
+            xc_text.write_chunks(written[-1], (n, recipe.words, recipe.labels), chunks())
+    for path in left:
+        if path not in written:
+            path.unlink()
     return folder
 
 

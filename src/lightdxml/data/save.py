@@ -67,7 +67,7 @@ def save(
         raise ValueError(f"format is {format!r}: it must be one of {', '.join(get_args(SaveFormat))}")
     if compression not in get_args(Compression):
         raise ValueError(f"compression is {compression!r}: it must be gz, zst or empty")
-    stale = _stale(folder, overwrite)
+    left = stale(folder, overwrite)
     suffix = f".{compression}" if compression else ""
     names = data.label_names
     if format == "jsonl":
@@ -83,12 +83,12 @@ def save(
         if known is not None:
             written.append(folder / f"{kind}_names.json{suffix}")
             write_names(written[-1], known)
-    for path in set(stale).difference(written):
+    for path in set(left).difference(written):
         path.unlink()
     return folder
 
 
-def _stale(folder: Path, overwrite: bool) -> list[Path]:
+def stale(folder: Path, overwrite: bool) -> list[Path]:
     """Return the files of an earlier data set in the folder, or refuse a folder that holds anything."""
     if folder.exists() and not folder.is_dir():
         raise DataError(folder, "a file", "a folder to write into")

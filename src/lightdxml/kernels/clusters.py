@@ -89,6 +89,6 @@ def keep_best(
         n, best, heap = counts[row], found[row], scores[row]
         for i in range(places.size):
             product = block[b, i]
-            if n < k or product > heap[0]:
+            if n < k or product >= heap[0]:
                 n = push(best, heap, n, places[i], product)
         counts[row] = n

@@ -90,25 +90,33 @@ def best(
 
 @kernel
 def push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, label: int, score: float) -> int:
-    """Put a label into a heap whose root has the lowest score, if there is room or it is better; return the size."""
+    """Put a label into a heap whose root is the worst, if there is room or it is better; return the size.
+
+    Of labels with the same score the lower one is better: what is kept does not depend on the order of coming.
+    """
     k = scores.size
     if size < k:
         i = size
-        while i > 0 and scores[(i - 1) // 2] > score:
+        while i > 0 and _worse(score, label, scores[(i - 1) // 2], labels[(i - 1) // 2]):
             scores[i], labels[i] = scores[(i - 1) // 2], labels[(i - 1) // 2]
             i = (i - 1) // 2
         scores[i], labels[i] = score, label
         return size + 1
-    if k == 0 or score <= scores[0]:
+    if k == 0 or not _worse(scores[0], labels[0], score, label):
         return size
     i = 0
     while 2 * i + 1 < k:
         child = 2 * i + 1
-        if child + 1 < k and scores[child + 1] < scores[child]:
+        if child + 1 < k and _worse(scores[child + 1], labels[child + 1], scores[child], labels[child]):
             child += 1
-        if scores[child] >= score:
+        if not _worse(scores[child], labels[child], score, label):
             break
         scores[i], labels[i] = scores[child], labels[child]
         i = child
     scores[i], labels[i] = score, label
     return size
+
+
+@kernel
+def _worse(score: float, label: int, other_score: float, other_label: int) -> bool:
+    return score < other_score or (score == other_score and label > other_label)

@@ -90,9 +90,14 @@ def train(
                 run.keep()
             else:
                 run.keeper.done(run.state)
+        # A checkpoint of all until here is there: whoever stops here loses no more than is done anew.
+        run.keeper.check()
         trained = run.train_sparse_view() if config.sparse else None
+        run.keeper.check()
         tree = run.train_label_tree() if config.sparse and config.label_tree else None
+        run.keeper.check()
         run.finish()
+        run.keeper.check()
         if trained is not None and set_aside and config.learn_validation:
             run.learn_validation_documents(trained, tree)
         assert run.state.best is not None
@@ -359,8 +364,8 @@ class _Run:
         start = time.perf_counter()
         curve = blend.tree_curve(candidates, self.Y_validation, self.inv_propensity, (model.beta, model.gamma))
         model.tree_share, model.metrics = blend.choose_tree_share(curve)
-        if model.tree_share == 0:
-            model.tree = None
+        if model.tree_share * model.gamma == 0:
+            model.tree, model.tree_share = None, 0.0
         figures = model.metrics
         self.progress.say(
             f"label tree: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
@@ -394,7 +399,9 @@ class _Run:
         """Return the labels that only validation documents have, and their embeddings at length 1."""
         new = np.setdiff1d(self.Y_validation.indices, index.labels).astype(np.int32)
         mu = label_encoder.centroids(csr_matrix(self.Y_validation.T)[new], embeddings)
-        directions = label_encoder.embed(self.state.label_encoder, mu)
+        # The label encoder at hand is that of the last cycle: where an earlier model was kept, it does not fit.
+        last = next(entry for entry in reversed(self.state.history) if entry["phase"] == "validation")
+        directions = label_encoder.embed(self.state.label_encoder, mu) if last["kept"] else mu
         to_unit_rows(directions)
         return new, directions
 

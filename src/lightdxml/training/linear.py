@@ -17,6 +17,7 @@ from lightdxml.sparse_view import SparseView
 _TOLERANCE = 0.1
 # Classes are shared out among threads in so many parts; their number changes no result.
 _PARTS = 64
+_SQUARED = 4096
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ class Documents:
     @staticmethod
     def of(X: csr_matrix) -> Documents:
         """Return them with the squared length of each."""
-        squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
+        squares = np.empty(X.shape[0], dtype=np.float32)
+        # Some rows at a time: X may be in a file because there is no room for another one.
+        for start, stop in parallel.fixed_chunks(X.shape[0], _SQUARED):
+            rows = X[start:stop]
+            squares[start:stop] = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         return Documents(X, X.indptr.astype(np.int64), squares)
 
 
@@ -87,10 +92,10 @@ class Against:
     bias: float | None
 
 
-def all_documents(n: int, n_classes: int, costs: tuple[float, float]) -> Against:
-    """Return that all documents speak against every class that is not theirs; biases are learnt."""
-    pointers = np.array([0, n], dtype=np.int64)
-    return Against(np.zeros(n_classes, dtype=np.int32), pointers, np.arange(n, dtype=np.int32), costs, None)
+def all_of(documents: NDArray[np.int32], n_classes: int, costs: tuple[float, float]) -> Against:
+    """Return that all these documents speak against every class that is not theirs; biases are learnt."""
+    pointers = np.array([0, len(documents)], dtype=np.int64)
+    return Against(np.zeros(n_classes, dtype=np.int32), pointers, documents, costs, None)
 
 
 def train(

@@ -45,7 +45,7 @@ _D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
 _K_LADDER = (1000, 750, 600, 500, 400, 300, 250, 200, 150, 100, 70, 50, 30, 20)
 # What halving a setting costs in accuracy or time, D's being 3: the model itself, its candidates, how it is trained.
 _HARM = {"D": 3.0, "k": 1.0, "batch_size": 0.5, "random_negatives": 0.5, "sparse_negatives": 2.0}
-_HARM_OF_OTHER = {"index": 0.5, "label_tree": 1.0, "sparse": 6.0}
+_HARM_OF_OTHER = {"index": 0.5, "learn_validation": 1.0, "label_tree": 1.0, "sparse": 6.0}
 
 
 class MemoryLimitError(ValueError):
@@ -197,23 +197,29 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
     view = (_HALF + _WHOLE) * weights + _LONG * sizes.features
     # What it takes to learn more documents: weights by label, labels nearby and labels that are confused.
     kept = _ENTRY * weights + _WHOLE * pairs
-    again = sizes.matrices(sizes.documents) if sizes.set_aside(config) else 0
-    return {
+    tree = _INVERTED * weights if config.label_tree and sizes.n_known >= FEWEST_LABELS else 0
+    # Its weights by node, and the tree itself.
+    kept_tree = (_ENTRY + _HALF + _WHOLE) * weights if tree else 0
+    moments = {
         "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
-        "sharing out": Counter({"sparse view": view + kept, "validation": round(wider * _candidates(sizes, config))}),
-        "set aside": Counter({"features": again, "sparse view": _INVERTED * weights + 2 * kept}),
-        "tree": Counter({"sparse view": view + kept + _tree(sizes, config, weights)}),
+        "sharing out": Counter(
+            {"sparse view": view + kept + kept_tree, "validation": round(wider * _candidates(sizes, config))}
+        ),
     }
+    if tree:
+        held = view + kept + _ENTRY * weights + 4 * _ENTRY * sizes.pairs
+        moments["tree"] = Counter({"sparse view": held + max(tree, 2 * _ENTRY * _centroids(sizes))})
+    if config.learn_validation and sizes.set_aside(config):
+        held = view + kept + kept_tree + _INVERTED * weights + _WHOLE * pairs
+        moments["set aside"] = Counter({"features": sizes.matrices(sizes.documents), "sparse view": held})
+    return moments
 
 
-def _tree(sizes: Sizes, config: Config, weights: int) -> int:
-    """Return what training the label tree takes, which has about as many weights as the sparse view."""
-    if not config.label_tree or sizes.n_known < FEWEST_LABELS:
-        return 0
-    words, share = sizes.entries / max(1, sizes.documents), sizes.pairs / sizes.n_known
+def _centroids(sizes: Sizes) -> int:
+    """Return about how many entries the centroids of labels have."""
+    words, share = sizes.entries / max(1, sizes.documents), sizes.pairs / max(1, sizes.n_known)
     # A label's documents have words in common: fitted to four data sets, within half as much again.
-    centroids = round(sizes.n_known * words * math.pow(share, 0.6))
-    return max(2 * _ENTRY * centroids, _INVERTED * weights) + 4 * _ENTRY * sizes.pairs
+    return round(sizes.n_known * words * math.pow(share, 0.6))
 
 
 def _sparse_weights(sizes: Sizes) -> int:
@@ -342,7 +348,7 @@ def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int
     >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=800_000_000)
     Traceback (most recent call last):
     lightdxml.training.memory.MemoryLimitError: training needs 1.1 GB of memory and the limit is 800 MB: it would fit \
-with D=128, sparse=False
+with D=96, learn_validation=False, label_tree=False
     """
     need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
@@ -410,7 +416,7 @@ def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any
     Examples
     --------
     >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_500_000_000)
-    {'sparse_negatives': 50}
+    {'k': 100, 'learn_validation': False}
     """
     for changes in _changes(sizes, config):
         if estimate(sizes, replace(config, **changes)).total <= limit:
@@ -428,6 +434,7 @@ def _changes(sizes: Sizes, config: Config) -> list[dict[str, Any]]:
         "random_negatives": [config.random_negatives, *_halves(config.random_negatives, 25)],
         "sparse_negatives": [config.sparse_negatives, *(_halves(config.sparse_negatives, 25) if config.sparse else [])],
         "index": ["hnsw", "exact"] if _kind(sizes, config) == "hnsw" else [config.index],
+        "learn_validation": [True, False] if config.learn_validation and config.sparse else [config.learn_validation],
         "label_tree": [True, False] if config.label_tree and config.sparse else [config.label_tree],
         "sparse": [True, False] if config.sparse else [False],
     }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from lightdxml import sparse_view
 from lightdxml.config import Config
@@ -27,7 +27,7 @@ _BIAS = -1.0
 # Of errors on labels that are trained on all documents: which is best depends on how noisy labels are.
 _COSTS_ON_ALL = ((0.25, 0.25), (0.5, 0.5), (1.0, 1.0))
 # It is seen on so many of these labels, on one document in so many.
-_TRIED, _HELD_BACK = 32, 5
+_TRIED, _HELD_BACK = 16, 5
 _ON_ALL, _SECOND = Care(8, 0.05), Care(20, 0.05)
 # The first round only has to tell what is confused.
 _FIRST = Care(4, 0.15)
@@ -63,7 +63,8 @@ def train(X: csr_matrix, Y: csr_matrix, shortlists: NDArray[np.int32], config: C
     work = X.nnz + _A_DOCUMENT * X.shape[0]
     frequent, rest = shared_out(np.diff(documents_of.indptr), work, config.sparse_work)
     with progress.phase("sparse view: frequent labels", len(frequent)) as bar:
-        everything = linear.all_documents(X.shape[0], Y.shape[1], _costs_on_all(X, Y, frequent, config.seed))
+        costs = _costs_on_all(documents, Y, frequent, config.seed)
+        everything = linear.all_of(np.arange(X.shape[0], dtype=np.int32), Y.shape[1], costs)
         on_all = linear.train(documents, documents_of, frequent, everything, _ON_ALL, config.seed)
         bar.advance(len(frequent))
     near = _nearest(shortlists, config)
@@ -86,17 +87,19 @@ def train(X: csr_matrix, Y: csr_matrix, shortlists: NDArray[np.int32], config: C
     return Trained(view, on_all, second, near, confused)
 
 
-def _costs_on_all(X: csr_matrix, Y: csr_matrix, frequent: NDArray[np.int32], seed: int) -> tuple[float, float]:
+def _costs_on_all(documents: Documents, Y: csr_matrix, frequent: NDArray[np.int32], seed: int) -> tuple[float, float]:
     """Return the costs by which some frequent labels find their documents best among those held back."""
     tried = frequent[:: max(1, len(frequent) // _TRIED)][:_TRIED]
-    back = np.arange(X.shape[0]) % _HELD_BACK == 0
-    documents, documents_of = Documents.of(X[~back]), csr_matrix(Y[~back].T)
-    truth = Y[back][:, tried].toarray()
+    back = np.arange(Y.shape[0]) % _HELD_BACK == 0
+    others = np.flatnonzero(~back).astype(np.int32)
+    documents_of = csr_matrix((diags((~back).astype(np.float32)) @ Y).T)
+    documents_of.eliminate_zeros()
+    held, truth = documents.X[back], Y[back][:, tried].toarray()
     found = []
     for costs in _COSTS_ON_ALL:
-        against = linear.all_documents(documents.X.shape[0], Y.shape[1], costs)
+        against = linear.all_of(others, Y.shape[1], costs)
         weights = linear.train(documents, documents_of, tried, against, _ON_ALL, seed)
-        margins = (X[back] @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
+        margins = (held @ weights.matrix(held.shape[1]).T).toarray() + weights.biases
         found.append(_average_precision(margins, truth))
     return _COSTS_ON_ALL[int(np.argmax(found))]
 
