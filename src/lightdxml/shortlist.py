@@ -263,18 +263,15 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
     One document is bound by memory, which 16-bit vectors halve; faiss would use one thread and 32 bits.
     """
     vectors = readable(shortlist.vectors)
-    if shortlist.kind == "ivf":
-        places = inverted_file.places_near(shortlist.index, document, k)
-    else:
-        places = np.arange(len(vectors), dtype=np.int32)
-    n = len(places)
+    places = inverted_file.places_near(shortlist.index, document, k) if shortlist.kind == "ivf" else None
+    n = len(vectors) if places is None else len(places)
     cosines = np.empty(n, dtype=np.float32)
 
     def look(bounds: tuple[int, int]) -> None:
-        if shortlist.kind == "ivf":
-            clusters.scan(*bounds, document, vectors, places, cosines)
-        else:
+        if places is None:
             ova.scan(*bounds, document, vectors, cosines)
+        else:
+            clusters.scan(*bounds, document, vectors, places, cosines)
 
     parallel.run(look, parallel.fixed_chunks(n, _SCANNED))
     if k < n:
@@ -284,7 +281,8 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
         best = np.concatenate([above, np.flatnonzero(cosines == least)[: k - len(above)]])
     else:
         best = np.arange(n)
-    nearest: NDArray[np.int32] = shortlist.labels[places[best[np.lexsort((best, -cosines[best]))]]]
+    best = best[np.lexsort((best, -cosines[best]))]
+    nearest: NDArray[np.int32] = shortlist.labels[best if places is None else places[best]]
     return nearest
 
 

@@ -117,12 +117,16 @@ def test_scores_lie_between_0_and_1_and_are_those_of_the_formula(trained: LightD
     np.testing.assert_allclose(scores[there], np.exp(0.4 * dense - 0.6 * np.maximum(0, 1 - s) ** 2), rtol=1e-4)
 
 
-def test_a_document_alone_gets_what_it_gets_among_others(trained: LightDXML, data: Any) -> None:
-    labels, scores = trained.rank(data[0][:30], 5)
-    for i in range(30):
-        one, score = trained.rank(data[0][i], 5)
+def check_alone_as_among_others(trained: LightDXML, X: csr_matrix) -> None:
+    labels, scores = trained.rank(X, 5)
+    for i in range(X.shape[0]):
+        one, score = trained.rank(X[i], 5)
         np.testing.assert_array_equal(one[0], labels[i])
         np.testing.assert_array_equal(score[0], scores[i])
+
+
+def test_a_document_alone_gets_what_it_gets_among_others(trained: LightDXML, data: Any) -> None:
+    check_alone_as_among_others(trained, data[0][:30])
 
 
 def test_words_and_base_add_up_to_the_score(trained: LightDXML, data: Any) -> None:

@@ -45,6 +45,13 @@ def mean(figures: dict[str, float], name: str) -> float:
     return sum(figures[f"{name}@{k}"] for k in (1, 3, 5)) / 3
 
 
+def _measured(
+    labels: NDArray[np.int32], scores: NDArray[np.float32], Y: csr_matrix, inv_propensity: NDArray[np.float64]
+) -> dict[str, float]:
+    """Return the measures at 1, 3 and 5 of candidates that are ranked by these scores."""
+    return evaluate(Y, top(labels, scores, 5)[0], k=(1, 3, 5), inv_propensity=inv_propensity)
+
+
 def curve(
     candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], betas: tuple[float, ...] = GRID
 ) -> list[tuple[float, dict[str, float]]]:
@@ -53,8 +60,8 @@ def curve(
     chances, nearness = sigmoid(candidates.logits), sigmoid(candidates.cosines)
     results = []
     for beta in betas:
-        labels, _ = top(candidates.labels, np.float32(beta) * chances + np.float32(1 - beta) * nearness, 5)
-        results.append((beta, evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
+        scores = np.float32(beta) * chances + np.float32(1 - beta) * nearness
+        results.append((beta, _measured(candidates.labels, scores, Y, inv_propensity)))
     return results
 
 
@@ -68,8 +75,8 @@ def surface(
     results = []
     for beta in betas:
         for gamma in gammas:
-            labels, _ = top(candidates.labels, blend_views(candidates, beta, gamma), 5)
-            results.append(((beta, gamma), evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
+            scores = blend_views(candidates, beta, gamma)
+            results.append(((beta, gamma), _measured(candidates.labels, scores, Y, inv_propensity)))
     return results
 
 
@@ -79,8 +86,8 @@ def tree_curve(
     """Return the measures for each share of the label tree, given β and γ; for the usual one with few documents."""
     results = []
     for share in TREE_SHARES if Y.shape[0] >= _FEWEST_TO_CHOOSE else (_USUAL_TREE_SHARE,):
-        labels, _ = top(candidates.labels, blend_views(candidates, *shares, share), 5)
-        results.append((share, evaluate(Y, labels, k=(1, 3, 5), inv_propensity=inv_propensity)))
+        scores = blend_views(candidates, *shares, share)
+        results.append((share, _measured(candidates.labels, scores, Y, inv_propensity)))
     return results
 
 
@@ -139,8 +146,4 @@ def tail_curve(
     amounts: Sequence[float],
 ) -> list[tuple[float, dict[str, float]]]:
     """Return the measures with scores that are shifted by each amount."""
-    results = []
-    for amount in amounts:
-        best, _ = top(labels, shifted(scores, rare, amount), 5)
-        results.append((amount, evaluate(Y, best, k=(1, 3, 5), inv_propensity=inv_propensity)))
-    return results
+    return [(amount, _measured(labels, shifted(scores, rare, amount), Y, inv_propensity)) for amount in amounts]

@@ -72,7 +72,7 @@ def train(
 ) -> Result:
     """Train on X (rows of length 1) and Y; choose β and the epoch on the validation documents.
 
-    Validation documents that were set aside from those to train on are learnt by the sparse view when all is chosen.
+    Validation documents that were set aside from those to train on are learnt by the views of words when all is chosen.
     What a keeper has kept of an earlier run is gone on with, to the same bits as without the interruption. With a
     scratch folder, shortlists live there, not in memory.
     """
