@@ -34,7 +34,9 @@ def skewed(n: int, seed: int) -> tuple[csr_matrix, csr_matrix]:
 @pytest.fixture(scope="module", params=[True, False], ids=["three views", "two views"])
 def trained(request: pytest.FixtureRequest) -> LightDXML:
     X, Y = skewed(400, 0)
-    return LightDXML(**{**SMALL, "sparse": request.param, "beta": 0.8, "e_model": 20}).fit(X, Y, dev=skewed(600, 1))
+    return LightDXML(**{**SMALL, "sparse": request.param, "beta": 0.8, "gamma": 0.5, "e_model": 20}).fit(
+        X, Y, dev=skewed(600, 1)
+    )
 
 
 def curve_of(trained: LightDXML) -> list[tuple[float, dict[str, float]]]:

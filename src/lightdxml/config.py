@@ -136,6 +136,11 @@ class Config:
                 raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
 
     @property
+    def near_negatives(self) -> int:
+        """How many labels of its shortlist speak against a document in the sparse view."""
+        return min(self.k, self.sparse_negatives // 2)
+
+    @property
     def total_epochs(self) -> int:
         """The paper's count of all epochs: e_model + e_label (⌊e_model / ê_label⌋ + 1)."""
         return self.e_model + self.e_label * (self.e_model // self.e_hat_label + 1)

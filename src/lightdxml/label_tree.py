@@ -30,7 +30,8 @@ class LabelTree:
     biases
         What each node's score begins at.
     paths
-        Labels × levels: the nodes from each label's own up to the one below the root; -1 for labels not in the tree.
+        Labels × nodes: from each label's own up to the one below the root, of one tree after the other where there are
+        two; -1 for labels not in them.
     """
 
     pointers: NDArray[np.int64]

@@ -176,24 +176,48 @@ def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:
     return score
 
 
-def blend_views(candidates: Candidates, beta: float, gamma: float, tree_share: float = 0.0) -> NDArray[np.float32]:
-    """Return the blended score of three views, from 0 to 1: a product of powers, as sums of logarithms.
+@dataclass(frozen=True)
+class Opinions:
+    """What each view says of candidates, as the logarithm of a number from 0 to 1; the tree's None without one.
 
-    The sparse view counts as exp(−max(0, 1 − s)²), the classifier as σ(logit), nearness as exp(cosine − 1); the sparse
-    view has the share γ, the classifier β of what is left, nearness the rest. A label tree, which counts as its product
-    of exp(−max(0, 1 − s)²), adds to the sparse view.
+    The classifier says σ(logit), nearness exp(cosine − 1), the sparse view exp(−max(0, 1 − s)²), a label tree the
+    product of such over its nodes.
     """
+
+    classifier: NDArray[np.float32]
+    nearness: NDArray[np.float32]
+    words: NDArray[np.float32]
+    tree: NDArray[np.float32] | None
+
+
+def opinions(candidates: Candidates) -> Opinions:
+    """Return what each view says of candidates of three views."""
     assert candidates.margins is not None
-    dense, near = np.float32(beta), np.float32(1 - beta)
     there = candidates.labels >= 0
     logits = np.where(there, candidates.logits, 0)
     short = np.maximum(1 - np.where(there, candidates.margins, 1), 0)
-    score = dense * -np.logaddexp(np.float32(0), -logits) + near * (candidates.cosines - 1)
-    score *= np.float32(1 - gamma)
-    score -= np.float32(gamma) * short * short
-    if candidates.doubts is not None:
-        score -= np.float32(gamma * tree_share) * candidates.doubts
-    blended: NDArray[np.float32] = np.exp(score).astype(np.float32, copy=False)
+    chances: NDArray[np.float32] = -np.logaddexp(np.float32(0), -logits)
+    tree = None if candidates.doubts is None else -candidates.doubts
+    return Opinions(chances, candidates.cosines - 1, -short * short, tree)
+
+
+def weighed(said: Opinions, beta: float, gamma: float, tree_share: float = 0.0) -> NDArray[np.float32]:
+    """Return the logarithm of the blended score.
+
+    The sparse view has the share γ, the classifier β of what is left, nearness the rest; a label tree adds to the
+    sparse view.
+    """
+    score: NDArray[np.float32] = np.float32((1 - gamma) * beta) * said.classifier
+    score += np.float32((1 - gamma) * (1 - beta)) * said.nearness
+    score += np.float32(gamma) * said.words
+    if said.tree is not None and tree_share:
+        score += np.float32(gamma * tree_share) * said.tree
+    return score
+
+
+def blend_views(candidates: Candidates, beta: float, gamma: float, tree_share: float = 0.0) -> NDArray[np.float32]:
+    """Return the blended score of three views, from 0 to 1: a product of powers, as sums of logarithms."""
+    blended: NDArray[np.float32] = np.exp(weighed(opinions(candidates), beta, gamma, tree_share))
     return blended
 
 

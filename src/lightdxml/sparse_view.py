@@ -75,7 +75,7 @@ def find(view: SparseView, X: csr_matrix, k: int, others: NDArray[np.int32] | No
     weights = readable(view.weights)
 
     def look(bounds: tuple[int, int]) -> None:
-        totals, marks = np.empty(n_labels, dtype=np.float32), np.zeros(n_labels, dtype=np.int32)
+        totals, marks = np.zeros(n_labels, dtype=np.float32), np.zeros(n_labels, dtype=np.uint8)
         postings.best(
             *bounds, document_pointers, X.indices, X.data, view.pointers, view.labels, weights, view.biases,
             view.everywhere, others, totals, marks, found.labels, found.scores, found.other_scores,

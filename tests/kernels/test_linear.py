@@ -30,8 +30,8 @@ def train(
     n = linear.train_labels(
         np.zeros(1, dtype=np.int32), np.array([0, len(own)], dtype=np.int64), own,
         np.zeros(1, dtype=np.int32), pointers, against, negatives is None,
-        X.indptr.astype(np.int64), X.indices, X.data, squares, COSTS, -1.0, 2000, 1e-5, smallest, 0, scratch,
-        columns, weights, counts, biases,
+        X.indptr.astype(np.int64), X.indices, X.data, squares, COSTS, -1.0, 2000, 1e-5,
+        np.full(X.shape[1], smallest, dtype=np.float32), 0, scratch, columns, weights, counts, biases,
     )  # fmt: skip
     assert n == 1
     assert not scratch.any()

@@ -100,7 +100,9 @@ def test_epochs_are_as_many_as_the_papers_formula_says(e_model: int, e_label: in
     assert phases.count("label encoder") == e_label * (e_model // e_hat_label + 1)
     assert phases.count("classifier") + phases.count("label encoder") == config.total_epochs
     # The index is refreshed before the first epoch, every ê_label epochs, and after the last one.
-    assert phases.count("shortlist") == 1 + -(-e_model // e_hat_label)
+    assert phases.count("index") == 1 + -(-e_model // e_hat_label)
+    # After the last refresh nobody asks for shortlists of training documents.
+    assert phases.count("shortlist") == phases.count("index") - 1
     assert phases[-3:] == ["validation", "rounding", "tail"]
 
 

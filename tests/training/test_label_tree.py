@@ -41,9 +41,10 @@ def trained(data: tuple[csr_matrix, csr_matrix]) -> LightDXML:
 
 
 def tree_of(X: csr_matrix, Y: csr_matrix, **settings: Any) -> LabelTree:
-    trained = training.train(X, Y, Config(**settings), QUIET)
-    assert trained is not None
-    return trained.tree
+    config = Config(**settings)
+    grown = training.grow(X, Y, config, QUIET)
+    assert grown is not None
+    return training.together([grown], X.shape[1], config)
 
 
 def everything(X: csr_matrix, Y: csr_matrix) -> Any:
@@ -77,7 +78,7 @@ def test_a_label_without_documents_is_in_no_cluster(data: tuple[csr_matrix, csr_
 
 def test_few_labels_get_no_tree(data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(training, "FEWEST_LABELS", 13)
-    assert training.train(*data, Config(), QUIET) is None
+    assert training.grow(*data, Config(), QUIET) is None
 
 
 def test_the_tree_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]) -> None:
@@ -132,7 +133,7 @@ def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr
 def test_a_tree_that_does_not_help_is_dropped(
     data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blend, "_WORTH_A_TREE", 100.0)
+    monkeypatch.setattr(blend, "WORTH_A_TREE", (100.0, 100.0))
     found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
     assert found.model_.tree is None
     assert found.model_.tree_share == 0

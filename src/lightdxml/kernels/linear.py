@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 _INFINITE = np.float32(np.inf)
+# So many words of a label's documents are copied to lie together: they fit into a cache, and are gone over many times.
+_FEW = 1 << 19
+# Documents that are gone through one after the other where there are more.
+_BLOCK = 16
 
 
 @kernel
@@ -68,7 +72,7 @@ def train_labels(
     bias: float,
     passes: int,
     tolerance: float,
-    smallest: float,
+    smallest: NDArray[np.float32],
     seed: int,
     room: NDArray[np.float32],
     found: NDArray[np.int32],
@@ -97,13 +101,13 @@ def train_labels(
     passes, tolerance
         How many passes over a label's documents at most, and the violation of the optimality conditions to stop at.
     smallest
-        Weights below it are left out.
+        Weights below it, by column, are left out.
     seed
         The order in which documents are gone through.
     room
         Scratch, one entry a column, all zero; left all zero.
     found, weights
-        Receive the columns and the weights of all labels, one label after the other.
+        Receive the columns, in any order, and the weights of all labels, one label after the other.
     counts, biases
         Receive how many each has, and its bias.
 
@@ -112,10 +116,10 @@ def train_labels(
     int
         How many labels were trained before there was no room for another one's weights.
     """
-    n_documents = pointers.size - 1
-    is_own = np.zeros(n_documents, np.uint8)
-    marks = np.zeros(room.size, np.uint8)
+    is_own = np.zeros(pointers.size - 1, np.uint8)
+    own_place = np.full(room.size, -1, np.int32)
     touched = np.empty(room.size, np.int32)
+    few_columns, few_values = np.empty(_FEW, np.int32), np.empty(_FEW, np.float32)
     used = 0
     for i in range(labels.size):
         label = labels[i]
@@ -123,44 +127,100 @@ def train_labels(
             return i
         own = positives[positive_pointers[label] : positive_pointers[label + 1]]
         others = negatives[negative_pointers[groups[label]] : negative_pointers[groups[label] + 1]]
-        documents = np.empty(own.size + others.size, np.int32)
-        documents[: own.size] = own
-        for document in own:
-            is_own[document] = 1
-        size = own.size
-        for document in others:
-            if is_own[document] == 0:
-                documents[size] = document
-                size += 1
-        for document in own:
-            is_own[document] = 0
-        documents = documents[:size]
-        wanted = np.full(size, np.float32(-1.0))
-        wanted[: own.size] = np.float32(1.0)
+        documents = _with_others(own, others, is_own)
         duals = np.zeros(documents.size, np.float32)
-        biases[i] = _descend(
-            documents, wanted, duals, pointers, columns, values, squares, costs, bias, learnt, passes, tolerance,
-            np.uint64(seed) + np.uint64(label), room,
-        )  # fmt: skip
-        n = 0
-        for j in range(documents.size):
-            if duals[j] > 0:
-                for at in range(pointers[documents[j]], pointers[documents[j] + 1]):
-                    if marks[columns[at]] == 0:
-                        marks[columns[at]] = 1
-                        touched[n] = columns[at]
-                        n += 1
+        state = np.uint64(seed) + np.uint64(label)
+        words = 0
+        for document in documents:
+            words += pointers[document + 1] - pointers[document]
+        wanted = np.full(documents.size, np.float32(-1.0))
+        if words <= _FEW:
+            wanted[: own.size] = np.float32(1.0)
+            starts = np.empty(documents.size + 1, np.int64)
+            n = _gather(documents, pointers, columns, values, own_place, touched, starts, few_columns, few_values)
+            biases[i] = _descend(
+                np.arange(documents.size, dtype=np.int32), wanted, duals, starts, few_columns, few_values,
+                squares[documents], costs, bias, learnt, passes, tolerance, state, 1, room,
+            )  # fmt: skip
+        else:
+            # Through memory in its order, but for blocks: documents here and there would each have to be waited for.
+            documents.sort()
+            for document in own:
+                wanted[np.searchsorted(documents, document)] = np.float32(1.0)
+            biases[i] = _descend(
+                documents, wanted, duals, pointers, columns, values, squares, costs, bias, learnt, passes, tolerance,
+                state, _BLOCK, room,
+            )  # fmt: skip
+            n = 0
+            for j in range(documents.size):
+                if duals[j] > 0:
+                    for at in range(pointers[documents[j]], pointers[documents[j] + 1]):
+                        if own_place[columns[at]] < 0:
+                            own_place[columns[at]] = columns[at]
+                            touched[n] = columns[at]
+                            n += 1
         kept = 0
-        for column in np.sort(touched[:n]):
-            if abs(room[column]) >= smallest:
+        for column in touched[:n]:
+            weight = room[own_place[column]]
+            if abs(weight) >= smallest[column]:
                 found[used + kept] = column
-                weights[used + kept] = room[column]
+                weights[used + kept] = weight
                 kept += 1
-            room[column] = 0.0
-            marks[column] = 0
+            room[own_place[column]] = 0.0
+            own_place[column] = -1
         counts[i] = kept
         used += kept
     return labels.size
+
+
+@kernel
+def _with_others(own: NDArray[np.int32], others: NDArray[np.int32], is_own: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return a label's own documents and after them those of the others that are not its own."""
+    documents = np.empty(own.size + others.size, np.int32)
+    documents[: own.size] = own
+    for document in own:
+        is_own[document] = 1
+    size = own.size
+    for document in others:
+        if is_own[document] == 0:
+            documents[size] = document
+            size += 1
+    for document in own:
+        is_own[document] = 0
+    return documents[:size]
+
+
+@kernel
+def _gather(
+    documents: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    own_place: NDArray[np.int32],
+    touched: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    few_columns: NDArray[np.int32],
+    few_values: NDArray[np.float32],
+) -> int:
+    """Copy some documents to where they lie together, their columns numbered anew; return how many columns there are.
+
+    `own_place` receives the new number of each column that is touched.
+    """
+    n = 0
+    at = 0
+    for j in range(documents.size):
+        starts[j] = at
+        for p in range(pointers[documents[j]], pointers[documents[j] + 1]):
+            column = columns[p]
+            if own_place[column] < 0:
+                own_place[column] = n
+                touched[n] = column
+                n += 1
+            few_columns[at] = own_place[column]
+            few_values[at] = values[p]
+            at += 1
+    starts[documents.size] = at
+    return n
 
 
 @fast_kernel
@@ -178,24 +238,24 @@ def _descend(
     passes: int,
     tolerance: float,
     state: np.uint64,
+    block: int,
     w: NDArray[np.float32],
 ) -> float:
-    """Minimise |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b."""
+    """Minimise |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b.
+
+    Documents are gone through in an order that is drawn anew for each pass, so many together.
+    """
     n = documents.size
-    order = np.arange(n)
+    order, left_out = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     active = n
     b = np.float32(0.0 if learnt else bias)
     extra = np.float32(1.0 if learnt else 0.0)
     highest_before = _INFINITE
     for _ in range(passes):
         highest, lowest = -_INFINITE, _INFINITE
-        for i in range(active - 1, 0, -1):
-            # Knuth's linear congruential generator; its high bits are good enough for an order.
-            state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-            j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))
-            order[i], order[j] = order[j], order[i]
-        at = 0
-        while at < active:
+        state = _shuffle(order[:active], block, state)
+        kept = 0
+        for at in range(active):
             i = order[at]
             document, y = documents[i], wanted[i]
             diagonal = np.float32(0.5 / (costs[0] if y > 0 else costs[1]))
@@ -206,12 +266,13 @@ def _descend(
             if duals[i] == 0:
                 if gradient > highest_before:
                     # It satisfies its condition with room to spare: not looked at again until the others are done.
-                    active -= 1
-                    order[at], order[active] = order[active], order[at]
+                    left_out[at - kept] = i
                     continue
                 projected = min(gradient, np.float32(0.0))
             else:
                 projected = gradient
+            order[kept] = i
+            kept += 1
             highest, lowest = max(highest, projected), min(lowest, projected)
             if projected != 0:
                 before = duals[i]
@@ -220,7 +281,8 @@ def _descend(
                 for p in range(pointers[document], pointers[document + 1]):
                     w[columns[p]] += moved * values[p]
                 b += moved * extra
-            at += 1
+        order[kept:active] = left_out[: active - kept]
+        active = kept
         if highest - lowest <= tolerance:
             if active == n:
                 break
@@ -228,3 +290,15 @@ def _descend(
         else:
             highest_before = highest if highest > 0 else _INFINITE
     return float(b)
+
+
+@kernel
+def _shuffle(order: NDArray[np.int32], block: int, state: np.uint64) -> np.uint64:
+    """Put blocks of so many into another order; what is left over at the end stays there. Return the next state."""
+    for i in range(order.size // block - 1, 0, -1):
+        # Knuth's linear congruential generator; its high bits are good enough for an order.
+        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))
+        for at in range(block):
+            order[i * block + at], order[j * block + at] = order[j * block + at], order[i * block + at]
+    return state

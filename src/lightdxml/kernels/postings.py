@@ -25,7 +25,7 @@ def best(
     everywhere: NDArray[np.int32],
     others: NDArray[np.int32],
     totals: NDArray[np.float32],
-    marks: NDArray[np.int32],
+    marks: NDArray[np.uint8],
     found: NDArray[np.int32],
     scores: NDArray[np.float32],
     other_scores: NDArray[np.float32],
@@ -45,47 +45,45 @@ def best(
     others
         Documents × labels that are not to be found, -1 for none.
     totals, marks
-        Scratch, one entry a label; marks are all zero at first.
+        Scratch, one entry a label, all zero; left all zero.
     found, scores
         Receive the labels, in no order, -1 for none, and their scores.
     other_scores
         Receives the scores of `others`.
     """
     k = found.shape[1]
-    touched = np.empty(totals.size, np.int32)
     for b in range(start, stop):
-        mark, known = 2 * (b - start) + 1, 2 * (b - start) + 2
-        n = 0
-        for i in range(others.shape[1]):
-            label = others[b, i]
-            if label >= 0:
-                marks[label] = known
-                totals[label] = biases[label]
-        for label in everywhere:
-            if marks[label] != known:
-                marks[label] = mark
-                totals[label] = biases[label]
-                touched[n] = label
-                n += 1
         for i in range(document_pointers[b], document_pointers[b + 1]):
             value = values[i]
             for p in range(pointers[words[i]], pointers[words[i] + 1]):
+                totals[labels[p]] += value * widen(weights[p])
+        for i in range(others.shape[1]):
+            label = others[b, i]
+            other_scores[b, i] = biases[label] + totals[label] if label >= 0 else -np.inf
+        for i in range(others.shape[1]):
+            if others[b, i] >= 0:
+                marks[others[b, i]] = 1
+                totals[others[b, i]] = 0.0
+        # One view of each, as making one for every label would take most of the time.
+        best_labels, best_scores, size = found[b], scores[b], 0
+        for label in everywhere:
+            if marks[label] == 0:
+                size = push(best_labels, best_scores, size, label, biases[label] + totals[label])
+                totals[label] = 0.0
+        for i in range(others.shape[1]):
+            if others[b, i] >= 0:
+                marks[others[b, i]] = 0
+        # What has been looked at is 0 again: no label is found twice, and nothing is left for the next document.
+        for i in range(document_pointers[b], document_pointers[b + 1]):
+            for p in range(pointers[words[i]], pointers[words[i] + 1]):
                 label = labels[p]
-                if marks[label] < mark:
-                    marks[label] = mark
-                    totals[label] = biases[label]
-                    touched[n] = label
-                    n += 1
-                totals[label] += value * widen(weights[p])
-        size = 0
-        for i in range(n):
-            label = touched[i]
-            size = push(found[b], scores[b], size, label, totals[label])
+                total = totals[label]
+                if total != 0:
+                    totals[label] = 0.0
+                    size = push(best_labels, best_scores, size, label, biases[label] + total)
         for i in range(size, k):
             found[b, i] = -1
             scores[b, i] = 0.0
-        for i in range(others.shape[1]):
-            other_scores[b, i] = totals[others[b, i]] if others[b, i] >= 0 else -np.inf
 
 
 @kernel

@@ -356,7 +356,7 @@ def gamma_curve(history: Sequence[dict[str, Any]], beta: float) -> list[tuple[fl
     >>> gamma_curve(history, 0.2)
     [(0.5, {'P@1': 61.0})]
     """
-    surface: Any = next((entry.get("surface") for entry in history if entry.get("phase") == "blend"), ())
+    surface: Any = next((entry.get("surface") for entry in reversed(history) if entry.get("phase") == "blend"), ())
     try:
         return beta_curve({"curve": [(shares[1], figures) for shares, figures in surface if shares[0] == beta]})
     except (TypeError, ValueError, IndexError, KeyError):

@@ -11,7 +11,16 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.metrics import evaluate
-from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Candidates, blend_views, shifted, sigmoid, top
+from lightdxml.model import (
+    USUAL_STRENGTH,
+    USUAL_STRENGTH_OF_THREE,
+    Candidates,
+    opinions,
+    shifted,
+    sigmoid,
+    top,
+    weighed,
+)
 
 T = TypeVar("T", float, tuple[float, float])
 GRID = tuple(i / 20 for i in range(21))
@@ -19,13 +28,14 @@ GRID = tuple(i / 20 for i in range(21))
 BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # Of the label tree, beside the sparse view.
-TREE_SHARES = (0.0, 0.1, 0.2, 0.35, 0.5)
+TREE_SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 _TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
-# What it must add in precision, in points, for a model to be larger by it: noise often says that it adds something.
-_WORTH_A_TREE = 0.2
+# What the first tree and each after it must add in precision, in points, for a model to be larger by them: noise often
+# says that they add something.
+WORTH_A_TREE = (0.2, 0.1, 0.1)
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
-_FEWEST_TO_CHOOSE = 500
+FEWEST_TO_CHOOSE = 500
 # Of three views less is given up for the tail, which they serve well already.
 THREE_VIEWS_TOLERANCE = 0.2
 TAILS = tuple(i / 10 for i in range(11))
@@ -66,16 +76,20 @@ def curve(
 
 
 def surface(
-    candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], config: Config
+    candidates: Candidates,
+    Y: csr_matrix,
+    inv_propensity: NDArray[np.float64],
+    config: Config,
+    tree_share: float = 0.0,
 ) -> list[tuple[tuple[float, float], dict[str, float]]]:
     """Return the measures of three views for each β and γ that is open; for the usual ones with few documents."""
-    few = Y.shape[0] < _FEWEST_TO_CHOOSE
+    few, said = Y.shape[0] < FEWEST_TO_CHOOSE, opinions(candidates)
     betas = ((_USUAL[0],) if few else BETAS) if config.beta is None else (config.beta,)
     gammas = ((_USUAL[1],) if few else GAMMAS) if config.gamma is None else (config.gamma,)
     results = []
     for beta in betas:
         for gamma in gammas:
-            scores = blend_views(candidates, beta, gamma)
+            scores = weighed(said, beta, gamma, tree_share)
             results.append(((beta, gamma), _measured(candidates.labels, scores, Y, inv_propensity)))
     return results
 
@@ -84,22 +98,24 @@ def tree_curve(
     candidates: Candidates, Y: csr_matrix, inv_propensity: NDArray[np.float64], shares: tuple[float, float]
 ) -> list[tuple[float, dict[str, float]]]:
     """Return the measures for each share of the label tree, given β and γ; for the usual one with few documents."""
-    results = []
-    for share in TREE_SHARES if Y.shape[0] >= _FEWEST_TO_CHOOSE else (_USUAL_TREE_SHARE,):
-        scores = blend_views(candidates, *shares, share)
+    results, said = [], opinions(candidates)
+    for share in TREE_SHARES if Y.shape[0] >= FEWEST_TO_CHOOSE else (_USUAL_TREE_SHARE,):
+        scores = weighed(said, *shares, share)
         results.append((share, _measured(candidates.labels, scores, Y, inv_propensity)))
     return results
 
 
-def choose_tree_share(curve: Sequence[tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:
-    """Return the best share of a label tree; the first one, which is none, unless another adds what a tree is worth.
+def choose_tree_share(
+    curve: Sequence[tuple[float, dict[str, float]]], before: dict[str, float], worth: float
+) -> tuple[float, dict[str, float]]:
+    """Return the best share of a label tree; none, and the measures before it, unless it adds what it must be worth.
 
     >>> none, some = ({f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)} for value in (50.0, 50.1))
-    >>> choose_tree_share([(0.0, none), (0.5, some)])[0]
+    >>> choose_tree_share([(0.5, some)] * 2, none, 0.2)[0]
     0.0
     """
     best = choose(curve, _TREE_TOLERANCE)
-    return best if mean(best[1], "P") >= mean(curve[0][1], "P") + _WORTH_A_TREE or len(curve) == 1 else curve[0]
+    return best if mean(best[1], "P") >= mean(before, "P") + worth or len(curve) == 1 else (0.0, before)
 
 
 def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOLERANCE) -> tuple[T, dict[str, float]]:

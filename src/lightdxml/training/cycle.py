@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,14 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
 from lightdxml.inverted_file import sample_of
+from lightdxml.label_tree import LabelTree, doubts
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Candidates, Model, find_candidates, rarity, score
 from lightdxml.progress import Progress, peak_memory
 from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder, label_tree, sparse_view
 from lightdxml.training.checkpoint import Interrupted, Keeper
-from lightdxml.training.plan import plan
+from lightdxml.training.plan import plan, shortlist_length
 from lightdxml.training.scratch import SHORTLISTS, Scratch
 from lightdxml.training.snapshot import Frame
 from lightdxml.training.state import State
@@ -94,12 +95,10 @@ def train(
         run.keeper.check()
         trained = run.train_sparse_view() if config.sparse else None
         run.keeper.check()
-        tree = run.train_label_tree() if config.sparse and config.label_tree else None
-        run.keeper.check()
-        run.finish()
+        trees = run.finish()
         run.keeper.check()
         if trained is not None and set_aside and config.learn_validation:
-            run.learn_validation_documents(trained, tree)
+            run.learn_validation_documents(trained, trees)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
 
@@ -162,7 +161,9 @@ class _Run:
                 self._train_label_encoder(mu, embeddings)
             index = self._build_index(mu, embeddings)
             del mu
-            self._find_shortlists(index, embeddings)
+            length = min(shortlist_length(self.config, self.state.step), len(self.labels))
+            if length:
+                self._find_shortlists(index, embeddings, length)
             del embeddings
         except Interrupted:
             # As if it had not begun: what was asked to stop can go on from here.
@@ -206,10 +207,10 @@ class _Run:
         self._note("index", start, kind=index.kind)
         return index
 
-    def _find_shortlists(self, index: Shortlist, embeddings: NDArray[np.float32]) -> None:
+    def _find_shortlists(self, index: Shortlist, embeddings: NDArray[np.float32], k: int) -> None:
         start = time.perf_counter()
         to_unit_rows(embeddings)
-        n, k = len(embeddings), min(self.config.k, len(self.labels))
+        n = len(embeddings)
         if self.config.index == "auto":
             index = shortlists.for_many(index, embeddings, k)
         found = self.scratch.array(SHORTLISTS, (n, k), np.int32) if self.scratch else np.empty((n, k), dtype=np.int32)
@@ -319,19 +320,14 @@ class _Run:
         self._note("sparse view", start, weights=len(trained.view.weights))
         return trained
 
-    def train_label_tree(self) -> label_tree.Trained | None:
-        """Train the sparse view's second opinion, where there are labels enough."""
-        start = time.perf_counter()
-        model = self.state.best
-        assert model is not None
-        trained = label_tree.train(self.X, self.Y, self.config, self.progress)
-        if trained is not None:
-            model.tree = trained.tree
-            self._note("label tree", start, weights=len(trained.tree.weights))
-        return trained
+    def finish(self) -> list[label_tree.Grown]:
+        """Measure what rounding the best model to its precision has cost; share out the views; set `tail`.
 
-    def finish(self) -> None:
-        """Measure what rounding the best model to its precision has cost; share out three views; set `tail`."""
+        Returns
+        -------
+        list of Grown
+            The label trees that were worth it.
+        """
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
@@ -341,14 +337,19 @@ class _Run:
         dense = Candidates(candidates.labels[:, :n], candidates.cosines[:, :n], candidates.logits[:, :n])
         ((_, model.metrics),) = blend.curve(dense, self.Y_validation, self.inv_propensity, (model.beta,))
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
+        trees: list[label_tree.Grown] = []
         if candidates.margins is not None:
             self._share_out(model, candidates)
+            if self.config.label_tree:
+                trees, candidates = self._grow_trees(model, candidates)
         self._set_tail(model, candidates)
+        return trees
 
     def _share_out(self, model: Model, candidates: Candidates) -> None:
         """Choose the sparse view's share, and β with it, on the validation documents."""
         start = time.perf_counter()
-        results = blend.surface(candidates, self.Y_validation, self.inv_propensity, self.config)
+        given = candidates, self.Y_validation, self.inv_propensity, self.config
+        results = blend.surface(*given, model.tree_share)
         (model.beta, model.gamma), model.metrics = blend.choose(results, blend.THREE_VIEWS_TOLERANCE)
         figures = model.metrics
         self.progress.say(
@@ -356,24 +357,49 @@ class _Run:
             f" β {model.beta:g}, γ {model.gamma:g}"
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
-        if model.tree is not None:
-            self._weigh_tree(model, candidates)
 
-    def _weigh_tree(self, model: Model, candidates: Candidates) -> None:
-        """Choose how much the label tree counts; one that does not help is dropped."""
+    def _grow_trees(self, model: Model, candidates: Candidates) -> tuple[list[label_tree.Grown], Candidates]:
+        """Train label trees, the sparse view's second opinion, as long as each is worth it; share out anew."""
+        trees: list[label_tree.Grown] = []
+        few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
+        for worth in blend.WORTH_A_TREE[: 1 if few else None]:
+            self.keeper.check()
+            start = time.perf_counter()
+            tree = label_tree.grow(self.X, self.Y, self.config, self.progress, len(trees))
+            if tree is None:
+                break
+            self._note("label tree", start, weights=len(tree.labels.weights))
+            tried = self._with_doubts(candidates, label_tree.together([tree], self.X.shape[1], self.config))
+            if not self._is_worth_it(model, tried, worth):
+                break
+            trees.append(tree)
+            candidates = tried
+        if trees:
+            model.tree = label_tree.together(trees, self.X.shape[1], self.config)
+            self._share_out(model, candidates)
+        return trees, candidates
+
+    def _with_doubts(self, candidates: Candidates, tree: LabelTree) -> Candidates:
+        """Return candidates with the doubts of another tree."""
+        more = doubts(tree, self.X_validation, candidates.labels)
+        return replace(candidates, doubts=more if candidates.doubts is None else candidates.doubts + more)
+
+    def _is_worth_it(self, model: Model, candidates: Candidates, worth: float) -> bool:
+        """Choose how much the label trees count with one more; leave it as it was where that adds too little."""
         start = time.perf_counter()
         curve = blend.tree_curve(candidates, self.Y_validation, self.inv_propensity, (model.beta, model.gamma))
-        model.tree_share, model.metrics = blend.choose_tree_share(curve)
-        if model.tree_share * model.gamma == 0:
-            model.tree, model.tree_share = None, 0.0
-        figures = model.metrics
+        share, figures = blend.choose_tree_share(curve, model.metrics, worth)
         self.progress.say(
             f"label tree: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
-            f" counts as {model.tree_share:g}"
+            + (f" counts as {share:g}" if share else " adds too little")
         )
-        self._note("tree share", start, share=model.tree_share, curve=curve, **figures)
+        self._note("tree share", start, share=share, curve=curve, **figures)
+        if share * model.gamma == 0:
+            return False
+        model.tree_share, model.metrics = share, figures
+        return True
 
-    def learn_validation_documents(self, trained: sparse_view.Trained, tree: label_tree.Trained | None) -> None:
+    def learn_validation_documents(self, trained: sparse_view.Trained, trees: list[label_tree.Grown]) -> None:
         """Let words tell more of what was set aside, as there is nothing left to choose."""
         start = time.perf_counter()
         model = self.state.best
@@ -383,12 +409,13 @@ class _Run:
         embeddings = encode(model.encoder, self.X_validation)
         new, directions = self._new_labels(model.shortlist, embeddings)
         to_unit_rows(embeddings)
-        near = shortlists.search(model.shortlist, embeddings, self.config.k)
+        near = shortlists.search(model.shortlist, embeddings, self.config.near_negatives)
         model.sparse = sparse_view.learn_more(trained, X, Y, n, near, self.config, self.progress)
-        if model.tree is not None and tree is not None:
+        if trees:
             nearest = shortlists.search(model.shortlist, directions, 1)[:, 0]
             companions = dict(zip(new.tolist(), nearest.tolist(), strict=True))
-            model.tree = label_tree.learn_more(tree, X, Y, n, companions, self.config, self.progress)
+            more = [label_tree.learn_more(tree, X, Y, n, companions, self.config, self.progress) for tree in trees]
+            model.tree = label_tree.together(more, X.shape[1], self.config)
         if len(new):
             model.shortlist = self._with_labels(model.shortlist, new, directions, embeddings)
         self._note("documents set aside", start, weights=len(model.sparse.weights))

@@ -6,6 +6,7 @@ a label, all of them close to it, and its bias is learnt.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +25,7 @@ _TOP, _SMALLEST = 64, 24
 # With fewer labels the sparse view trains most of them on all documents, and there is nothing to add.
 FEWEST_LABELS = 2048
 _COSTS = (1.0, 1.0)
-_CARE = Care(20, 0.1)
+_CARE = Care(20, 0.2, 0.07)
 _NO_BIAS = 0.0
 
 
@@ -44,72 +45,82 @@ def levels(n_labels: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A tree, and what it takes to teach it more documents: the weights of clusters and of labels."""
+class Grown:
+    """One tree: the weights of its clusters and of its labels, and the way from each label to its root.
 
-    tree: LabelTree
+    Its nodes are the labels, by their own numbers, and after them the clusters, level by level.
+    """
+
     clusters: list[Weights]
     labels: Weights
+    paths: NDArray[np.int32]
 
 
-def train(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress) -> Trained | None:
-    """Train a tree on all documents; None where there are too few labels for one."""
+def grow(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress, number: int = 0) -> Grown | None:
+    """Train the tree of this number on all documents; None where there are too few labels for one."""
     n_labels = Y.shape[1]
     known = np.unique(Y.indices).astype(np.int32)
     counts = levels(len(known))
     if not counts:
         return None
-    with progress.phase("label tree: clusters", counts[-1]) as bar:
-        finest = balanced_clusters(label_centroids(X, Y), known, counts[-1], config.seed)
+    name = f"label tree {number + 1}"
+    with progress.phase(f"{name}: clusters", counts[-1]) as bar:
+        finest = balanced_clusters(label_centroids(X, Y), known, counts[-1], config.seed + number)
         bar.advance(counts[-1])
-    # Labels are nodes of their own numbers; clusters come after them, level by level.
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
     documents, above, clusters, first = Documents.of(X), _root(Y), [], n_labels
     for i, n in enumerate(counts):
         level = _level(Y, np.where(finest >= 0, finest // (counts[-1] // n), -1).astype(np.int32), n)
-        with progress.phase(f"label tree: level {i + 1}", n) as bar:
+        with progress.phase(f"{name}: level {i + 1}", n) as bar:
             weights = _train(documents, level, above, np.unique(level.cluster[known]), config)
             clusters.append(replace(weights, classes=weights.classes + np.int32(first)))
             bar.advance(n)
         paths[known, len(counts) - i] = first + level.cluster[known]
         above, first = level, first + n
     paths[known, 0] = known
-    with progress.phase("label tree: labels", len(known)) as bar:
+    with progress.phase(f"{name}: labels", len(known)) as bar:
         labels = _train(documents, _level(Y, paths[:, 0], n_labels), above, known, config)
         bar.advance(len(known))
-    return Trained(_tree([*clusters, labels], paths, X.shape[1], config), clusters, labels)
+    return Grown(clusters, labels, paths)
 
 
 def learn_more(
-    trained: Trained,
+    grown: Grown,
     X: csr_matrix,
     Y: csr_matrix,
     n_more: int,
     companions: dict[int, int],
     config: Config,
     progress: Progress,
-) -> LabelTree:
+) -> Grown:
     """Teach a tree the last documents of X and Y: their labels are trained anew, the clusters stay as they are.
 
     `companions` says of each label that is not in the tree whose cluster it joins.
     """
-    paths = trained.tree.paths.copy()
+    paths = grown.paths.copy()
     for label, companion in companions.items():
         paths[label] = paths[companion]
         paths[label, 0] = label
     labels = np.unique(Y[-n_more:].indices).astype(np.int32)
-    first = int(paths[:, 1].max(initial=0)) + 1 - Y.shape[1]
+    n_clusters = int(paths[:, 1].max(initial=0)) + 1 - Y.shape[1]
     with progress.phase("label tree: documents set aside", len(labels)) as bar:
-        above = _level(Y, np.where(paths[:, 1] >= 0, paths[:, 1] - Y.shape[1], -1).astype(np.int32), first)
+        above = _level(Y, np.where(paths[:, 1] >= 0, paths[:, 1] - Y.shape[1], -1).astype(np.int32), n_clusters)
         anew = _train(Documents.of(X), _level(Y, paths[:, 0], Y.shape[1]), above, labels, config)
         bar.advance(len(labels))
-    return _tree([*trained.clusters, trained.labels.without(labels), anew], paths, X.shape[1], config)
+    return Grown(grown.clusters, linear.joined([grown.labels.without(labels), anew]), paths)
 
 
-def _tree(trained: list[Weights], paths: NDArray[np.int32], n_features: int, config: Config) -> LabelTree:
-    n_nodes = int(paths.max()) + 1
-    view = linear.inverted(trained, (n_features, n_nodes), config.precision, _NO_BIAS, paths[:0, 0])
-    return LabelTree(view.pointers, view.labels, view.weights, view.biases, paths)
+def together(trees: Sequence[Grown], n_features: int, config: Config) -> LabelTree:
+    """Return trees as one, in which the nodes of one come after those of another."""
+    weights: list[Weights] = []
+    paths: list[NDArray[np.int32]] = []
+    first = 0
+    for tree in trees:
+        weights += [replace(part, classes=part.classes + np.int32(first)) for part in (*tree.clusters, tree.labels)]
+        paths.append(np.where(tree.paths >= 0, tree.paths + np.int32(first), np.int32(-1)))
+        first += int(tree.paths.max()) + 1
+    view = linear.inverted(weights, (n_features, first), config.precision, _NO_BIAS, np.empty(0, dtype=np.int32))
+    return LabelTree(view.pointers, view.labels, view.weights, view.biases, np.concatenate(paths, axis=1))
 
 
 @dataclass(frozen=True)

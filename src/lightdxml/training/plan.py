@@ -36,6 +36,20 @@ def plan(config: Config) -> list[Step]:
     return steps
 
 
+def shortlist_length(config: Config, step: int) -> int:
+    """Return how many labels of its shortlist a training document needs after this refresh.
+
+    After the last one only the sparse view uses them.
+
+    >>> config = Config(e_model=1, e_hat_label=1, k=200, sparse_negatives=100)
+    >>> [shortlist_length(config, step) for step in (0, 2)]
+    [200, 50]
+    """
+    if step + 1 < len(plan(config)):
+        return config.k
+    return config.near_negatives if config.sparse else 0
+
+
 def validation_size(documents: int, config: Config) -> int:
     """Return how many of so many documents are set aside to choose β and the epoch; 0 where there are too few.
 

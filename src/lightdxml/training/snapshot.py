@@ -19,7 +19,7 @@ from lightdxml import storage
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.model import Model
-from lightdxml.training.plan import Step, plan
+from lightdxml.training.plan import Step, plan, shortlist_length
 from lightdxml.training.state import State
 
 Arrays = dict[str, NDArray[Any]]
@@ -153,8 +153,7 @@ def _check_progress(facts: dict[str, Any], arrays: Arrays, frame: Frame) -> None
     if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
         raise ValueError("its history is no list of phases")
     _check_order(arrays["order"], batch, frame.n_documents)
-    # When the plan is done they tell the sparse view what is near.
-    _check_shortlists(arrays["shortlists"], frame, needed=in_epoch or (step == len(steps) and frame.config.sparse))
+    _check_shortlists(arrays["shortlists"], frame, step, needed=in_epoch or step == len(steps))
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:
@@ -173,9 +172,10 @@ def _check_order(order: NDArray[Any], batch: int, n_documents: int) -> None:
         raise ValueError("its order names documents that are not there")
 
 
-def _check_shortlists(found: NDArray[Any], frame: Frame, *, needed: bool) -> None:
-    shapes = [(frame.n_documents, min(frame.config.k, len(frame.labels)))]
-    if not needed:
+def _check_shortlists(found: NDArray[Any], frame: Frame, step: int, *, needed: bool) -> None:
+    length = min(shortlist_length(frame.config, step - 1), len(frame.labels))
+    shapes = [(frame.n_documents, length)]
+    if not needed or not length:
         shapes.append((0, 0))
     if found.dtype != np.int32 or found.shape not in shapes:
         raise ValueError(f"its shortlists have shape {found.shape} and type {found.dtype}")

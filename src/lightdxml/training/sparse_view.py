@@ -28,9 +28,9 @@ _BIAS = -1.0
 _COSTS_ON_ALL = ((0.25, 0.25), (0.5, 0.5), (1.0, 1.0))
 # It is seen on so many of these labels, on one document in so many.
 _TRIED, _HELD_BACK = 16, 5
-_ON_ALL, _SECOND = Care(8, 0.05), Care(20, 0.05)
+_ON_ALL, _SECOND = Care(8, 0.05, 0.035), Care(20, 0.05, 0.035)
 # The first round only has to tell what is confused.
-_FIRST = Care(4, 0.15)
+_FIRST = Care(4, 0.15, 0.14)
 _MINED = 8192
 # What it takes to look at a document, in words.
 _A_DOCUMENT = 25
@@ -67,11 +67,11 @@ def train(X: csr_matrix, Y: csr_matrix, shortlists: NDArray[np.int32], config: C
         everything = linear.all_of(np.arange(X.shape[0], dtype=np.int32), Y.shape[1], costs)
         on_all = linear.train(documents, documents_of, frequent, everything, _ON_ALL, config.seed)
         bar.advance(len(frequent))
-    near = _nearest(shortlists, config)
+    near = shortlists[:, : config.near_negatives]
     with progress.phase("sparse view: first round", len(rest)) as bar:
         negatives = _negatives(Y, near, near[:, :0], rest, config)
         once = linear.train(documents, documents_of, rest, negatives, _FIRST, config.seed)
-        first = _view([on_all, once], Y.shape[1], X.shape[1])
+        first = linear.inverted([once], (X.shape[1], Y.shape[1]), "float32", _BIAS, frequent[:0])
         bar.advance(len(rest))
     with progress.phase("sparse view: what it confuses", X.shape[0]) as bar:
         confused = np.empty((X.shape[0], min(config.sparse_negatives, Y.shape[1])), dtype=np.int32)
@@ -131,7 +131,7 @@ def learn_more(
     X_more, Y_more = X[-n_more:], Y[-n_more:]
     labels = np.setdiff1d(Y_more.indices, trained.on_all.classes).astype(np.int32)
     with progress.phase("sparse view: documents set aside", len(labels)) as bar:
-        near = np.concatenate([trained.near, _nearest(shortlists, config)])
+        near = np.concatenate([trained.near, shortlists[:, : config.near_negatives]])
         confused = np.concatenate(
             [trained.confused, _confused(trained.view, X_more, Y_more, trained.confused.shape[1])]
         )
@@ -152,11 +152,6 @@ def shared_out(frequency: NDArray[np.int64], one: int, work: int) -> tuple[NDArr
     order = np.argsort(-frequency, kind="stable")[:known].astype(np.int32)
     n = min(known, work // max(1, one))
     return np.sort(order[:n]), np.sort(order[n:])
-
-
-def _nearest(shortlists: NDArray[np.int32], config: Config) -> NDArray[np.int32]:
-    """Return the part of shortlists that speaks against a document."""
-    return shortlists[:, : config.sparse_negatives // 2]
 
 
 def _confused(view: SparseView, X: csr_matrix, Y: csr_matrix, n: int) -> NDArray[np.int32]:
@@ -189,7 +184,6 @@ def _negatives(
     return Against(np.arange(Y.shape[1], dtype=np.int32), pointers, documents, costs, _BIAS)
 
 
-def _view(trained: list[Weights], n_labels: int, n_features: int, config: Config | None = None) -> SparseView:
+def _view(trained: list[Weights], n_labels: int, n_features: int, config: Config) -> SparseView:
     """Return the view of all weights; those trained first may win without a word of theirs."""
-    precision = "float32" if config is None else config.precision
-    return linear.inverted(trained, (n_features, n_labels), precision, _BIAS, trained[0].classes)
+    return linear.inverted(trained, (n_features, n_labels), config.precision, _BIAS, trained[0].classes)
