@@ -497,6 +497,14 @@ def test_the_ablation_is_drawn_from_its_cells(tmp_path: Path, source: Path) -> N
     assert (tmp_path / "out" / "ablation.md").read_text().count("(-1.00)") == 30
 
 
+def test_an_ablation_of_some_variants_runs_only_those(tmp_path: Path, source: Path) -> None:
+    out = tmp_path / "out"
+    run("bench", "ablate", "--data", source, "--only", "e_model=2", "--out", out, "--threads", "1")
+    assert [path.name for path in (out / "cells").glob("*.json")] == ["tiny.e_model=2.0.json"]
+    with pytest.raises(ValueError, match="there is no variant 'e_model=3': known are as it is, without label tree"):
+        run("bench", "ablate", "--data", source, "--only", "e_model=3", "--out", out)
+
+
 def test_the_command_runs_the_grid(out: Path, source: Path) -> None:
     assert "results.md" in run("bench", "--data", source, "--methods", "knn", "--out", out, "--threads", "1")
 

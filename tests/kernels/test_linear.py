@@ -17,7 +17,13 @@ COSTS = (0.5, 0.25)
 
 
 def train(
-    X: csr_matrix, positives: list[int], negatives: list[int] | None, smallest: float = 0.0, room: int = 10_000
+    X: csr_matrix,
+    positives: list[int],
+    negatives: list[int] | None,
+    smallest: float = 0.0,
+    room: int = 10_000,
+    *,
+    compiled: bool = True,
 ) -> tuple[NDArray[np.float64], float]:
     """Train one label as exactly as possible; return its weights and its bias."""
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
@@ -27,7 +33,8 @@ def train(
     columns, weights = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
     counts, biases = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.float32)
     scratch = np.zeros(X.shape[1], dtype=np.float32)
-    n = linear.train_labels(
+    function: Any = linear.train_labels
+    n = (function if compiled else function.py_func)(
         np.zeros(1, dtype=np.int32), np.array([0, len(own)], dtype=np.int64), own,
         np.zeros(1, dtype=np.int32), pointers, against, negatives is None,
         X.indptr.astype(np.int64), X.indices, X.data, squares, COSTS, -1.0, 2000, 1e-5,
@@ -69,6 +76,24 @@ def test_a_fixed_bias_stays_and_the_solution_is_the_best_one() -> None:
     rng = np.random.default_rng(0)
     least = objective(w)
     assert all(objective(w + 0.01 * rng.normal(size=w.shape)) > least for _ in range(50))
+
+
+def test_documents_that_do_not_fit_into_a_cache_are_learnt_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, positives, negatives = documents(4), list(range(0, 60, 7)), list(range(60))
+    gathered, bias = train(X, positives, negatives)
+    monkeypatch.setattr(linear, "_FEW", 10)
+    scattered, other_bias = train(X, positives, negatives, compiled=False)
+    np.testing.assert_allclose(scattered, gathered, atol=1e-4)
+    assert other_bias == bias == -1
+
+
+def test_every_document_stands_once_in_an_order_of_blocks() -> None:
+    order = np.arange(50, dtype=np.int32)
+    linear._shuffle(order, 16, np.uint64(3))
+    assert sorted(order.tolist()) == list(range(50))
+    assert order[48:].tolist() == [48, 49], "what is left over stays"
+    firsts = order[:48:16]
+    np.testing.assert_array_equal(order[:48].reshape(3, 16), firsts[:, None] + np.arange(16))
 
 
 def test_small_weights_are_left_out() -> None:

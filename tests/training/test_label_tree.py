@@ -68,6 +68,29 @@ def test_clusters_are_nested_and_every_label_has_its_own_node(data: tuple[csr_ma
         assert [above[node] for node in paths[:, level].tolist()] == paths[:, level + 1].tolist()
 
 
+def test_several_trees_doubt_as_much_as_all_of_them(data: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = data
+    config = Config()
+    grown = [tree for number in range(3) if (tree := training.grow(X, Y, config, QUIET, number)) is not None]
+    assert not np.array_equal(grown[0].paths, grown[1].paths), "each has clusters of its own"
+    together = training.together(grown, X.shape[1], config)
+    assert together.paths.shape == (12, 12)
+    alone = sum(label_tree.doubts(training.together([tree], X.shape[1], config), X, everything(X, Y)) for tree in grown)
+    np.testing.assert_allclose(label_tree.doubts(together, X, everything(X, Y)), alone, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(("worth", "trees"), [((-100.0, 100.0, 0.0), 1), ((-100.0, -100.0, -100.0), 3)])
+def test_another_tree_is_kept_as_long_as_it_is_worth_it(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, worth: tuple[float, ...], trees: int
+) -> None:
+    monkeypatch.setattr(blend, "WORTH_A_TREE", worth)
+    found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.5}).fit(*data, dev=topics(600, seed=1))
+    assert found.model_.tree is not None
+    assert found.model_.tree.paths.shape == (12, 4 * trees)
+    grown = [entry for entry in found.history_ if entry["phase"] == "label tree"]
+    assert len(grown) == min(3, trees + 1), "one that was not worth it was tried"
+
+
 def test_a_label_without_documents_is_in_no_cluster(data: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = data
     tree = tree_of(X, csr_matrix(Y.toarray() * (np.arange(12) != 5)))
@@ -122,12 +145,15 @@ def test_words_and_base_add_up_for_a_label_that_came_too_late(data: tuple[csr_ma
 
 def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr_matrix]) -> None:
     found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
-    (entry,) = (entry for entry in found.history_ if entry["phase"] == "tree share")
-    assert [share for share, _ in entry["curve"]] == list(blend.TREE_SHARES)
-    assert found.model_.tree_share == entry["share"]
-    assert (found.model_.tree is None) == (entry["share"] == 0)
-    most = max(blend.mean(figures, "P") for _, figures in entry["curve"])
-    assert blend.mean(entry, "P") >= most - 0.3
+    entries = [entry for entry in found.history_ if entry["phase"] == "tree share"]
+    for entry in entries:
+        assert [share for share, _ in entry["curve"]] == list(blend.TREE_SHARES)
+        if entry["share"]:
+            most = max(blend.mean(figures, "P") for _, figures in entry["curve"])
+            assert blend.mean(entry, "P") >= most - 0.3
+    kept = [entry["share"] for entry in entries if entry["share"]]
+    assert found.model_.tree_share == (kept[-1] if kept else 0)
+    assert (found.model_.tree is None) == (not kept)
 
 
 def test_a_tree_that_does_not_help_is_dropped(

@@ -26,7 +26,7 @@ _BASE = "as it is"
 _NO_TREE = "without label tree"
 _KEPT_ASIDE = "without documents set aside"
 _DENSE = "without sparse view"
-_RERANKED = "without sparse view, with re-ranker"
+_RERANKED = "without sparse view but with re-ranker"
 _ONE_SHORTLIST = "without sparse view and refresh"
 
 Curve = list[tuple[Any, dict[str, float]]]
@@ -55,6 +55,20 @@ def variants() -> tuple[Variant, ...]:
         Variant(_ONE_SHORTLIST, "lightdxml", {**dense, "e_hat_label": _NEVER}),
         *changed,
     )
+
+
+def only(names: Sequence[str]) -> tuple[Variant, ...]:
+    """Return the variants of these names, in the usual order.
+
+    >>> [variant.name for variant in only(["k=25", "as it is"])]
+    ['as it is', 'k=25']
+    """
+    known = variants()
+    unknown = [name for name in names if name not in {variant.name for variant in known}]
+    if unknown:
+        listed = ", ".join(variant.name for variant in known)
+        raise ValueError(f"there is no variant {unknown[0]!r}: known are {listed}")
+    return tuple(variant for variant in known if variant.name in names)
 
 
 def _name(setting: str, value: Any) -> str:

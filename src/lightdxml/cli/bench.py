@@ -26,6 +26,7 @@ Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each cell, each w
 Timeout = Annotated[str, typer.Option("--timeout", help="The most time for a cell, as 30s, 5m or 1h.")]
 Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Of texts: 1 for words, 2 for pairs of words too.")]
 Seed = Annotated[int, typer.Option("--seed", help="The first run's; those after it count on.")]
+Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas; `all` for all.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run what failed or took too long once more.")]
 
 
@@ -67,6 +68,7 @@ def run(
 @app.command("ablate")
 def ablate(
     data: Data = None,
+    only: Only = "all",
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
@@ -77,11 +79,12 @@ def ablate(
 ) -> None:
     """Run LightDXML with one setting changed at a time: β, e_model, k, ê_label, with a re-ranker, without refresh.
 
-    Example: `lightdxml bench ablate --data see-also --out ablation`
+    Example: `lightdxml bench ablate --data see-also --only "as it is,without label tree" --out ablation`
     """
     from lightdxml.bench import ablation
 
-    plan = _plan(data, ablation.variants(), out, repeat, timeout, threads, ngrams, seed, retry)
+    variants = ablation.variants() if only.strip() == "all" else ablation.only(_listed(only, "--only"))
+    plan = _plan(data, variants, out, repeat, timeout, threads, ngrams, seed, retry)
     cells = _run(plan)
     _show(cells)
     for path in ablation.write_reports(cells, plan.out):

@@ -15,7 +15,7 @@ _INFINITE = np.float32(np.inf)
 # So many words of a label's documents are copied to lie together: they fit into a cache, and are gone over many times.
 _FEW = 1 << 19
 # Documents that are gone through one after the other where there are more.
-_BLOCK = 16
+_BLOCK = 32
 
 
 @kernel

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
@@ -37,7 +38,7 @@ WORTH_A_TREE = (0.2, 0.1, 0.1)
 _USUAL = (0.2, 0.4)
 FEWEST_TO_CHOOSE = 500
 # Of three views less is given up for the tail, which they serve well already.
-THREE_VIEWS_TOLERANCE = 0.2
+THREE_VIEWS_TOLERANCE = 0.1
 TAILS = tuple(i / 10 for i in range(11))
 # From wrong strengths to right ones is further than from share to share: fewer documents can tell.
 _FEWEST_FOR_STRENGTH = 100
@@ -132,6 +133,25 @@ def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOL
     allowed = max(tolerance, min(lost))
     good = [result for result, loss in zip(results, lost, strict=True) if loss <= allowed]
     return max(good, key=lambda result: (mean(result[1], "PSP"), result[0]))
+
+
+def choose_shares(
+    results: Sequence[tuple[tuple[float, float], dict[str, float]]],
+) -> tuple[tuple[float, float], dict[str, float]]:
+    """Return the β and γ, of a surface, that are best together with those beside them: one alone may be so by chance.
+
+    >>> names = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)]
+    >>> values = {(0.1, 0.1): 50, (0.1, 0.2): 56, (0.1, 0.3): 50, (0.1, 0.4): 54, (0.1, 0.5): 55, (0.1, 0.6): 53}
+    >>> choose_shares([(shares, dict.fromkeys(names, value)) for shares, value in values.items()])[0]
+    (0.1, 0.5)
+    """
+    betas = len({shares[0] for shares, _ in results})
+    table = np.array([list(figures.values()) for _, figures in results]).reshape(betas, -1, len(results[0][1]))
+    around = uniform_filter(table, size=(3, 3, 1), mode="nearest").reshape(len(results), -1)
+    names = list(results[0][1])
+    smooth = [(shares, dict(zip(names, row, strict=True))) for (shares, _), row in zip(results, around, strict=True)]
+    chosen, _ = choose(smooth, THREE_VIEWS_TOLERANCE)
+    return chosen, next(figures for shares, figures in results if shares == chosen)
 
 
 def choose_strength(

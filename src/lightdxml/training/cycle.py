@@ -350,7 +350,7 @@ class _Run:
         start = time.perf_counter()
         given = candidates, self.Y_validation, self.inv_propensity, self.config
         results = blend.surface(*given, model.tree_share)
-        (model.beta, model.gamma), model.metrics = blend.choose(results, blend.THREE_VIEWS_TOLERANCE)
+        (model.beta, model.gamma), model.metrics = blend.choose_shares(results)
         figures = model.metrics
         self.progress.say(
             f"sparse view: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
@@ -375,8 +375,12 @@ class _Run:
             trees.append(tree)
             candidates = tried
         if trees:
-            model.tree = label_tree.together(trees, self.X.shape[1], self.config)
             self._share_out(model, candidates)
+        if not trees or model.gamma == 0:
+            # They speak with the sparse view's share.
+            model.tree_share = 0.0
+            return [], replace(candidates, doubts=None)
+        model.tree = label_tree.together(trees, self.X.shape[1], self.config)
         return trees, candidates
 
     def _with_doubts(self, candidates: Candidates, tree: LabelTree) -> Candidates:
