@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 from lightdxml import sparse_view
 from lightdxml.sparse_view import SparseView
 
-_DOCUMENTS = 4096
+# Nodes of candidates that are looked at together.
+_NODES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LabelTree:
         What each node's score begins at.
     paths
         Labels × nodes: from each label's own up to the one below the root, of one tree after the other where there are
-        two; -1 for labels not in them.
+        several; -1 for labels not in them.
     """
 
     pointers: NDArray[np.int64]
@@ -59,10 +60,11 @@ def doubts(tree: LabelTree, X: csr_matrix, labels: NDArray[np.int32]) -> NDArray
     """
     total = np.empty(labels.shape, dtype=np.float32)
     view, levels = tree.view, tree.paths.shape[1]
-    for start in range(0, len(labels), _DOCUMENTS):
-        part = labels[start : start + _DOCUMENTS]
+    together = max(1, _NODES // max(1, labels.shape[1] * levels))
+    for start in range(0, len(labels), together):
+        part = labels[start : start + together]
         nodes = np.where(part[:, :, None] >= 0, tree.paths[part], -1).reshape(len(part), -1)
-        scores = sparse_view.find(view, X[start : start + _DOCUMENTS], 0, nodes).other_scores
+        scores = sparse_view.find(view, X[start : start + together], 0, nodes).other_scores
         short = np.maximum(1 - np.where(nodes >= 0, scores, 1), 0)
-        total[start : start + _DOCUMENTS] = (short * short).reshape(*part.shape, levels).sum(axis=2)
+        total[start : start + together] = (short * short).reshape(*part.shape, levels).sum(axis=2)
     return total

@@ -237,6 +237,8 @@ def _on_one_thread(call: Callable[[], Any]) -> Any:
 def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     """Return the labels nearest to each document (rows of length 1), nearest first; -1 for none."""
     k = min(k, len(shortlist.labels))
+    if k == 0:
+        return np.empty((len(documents), 0), dtype=np.int32)
     if shortlist.kind != "hnsw" and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
     if shortlist.kind == "ivf":

@@ -501,6 +501,7 @@ def test_an_ablation_of_some_variants_runs_only_those(tmp_path: Path, source: Pa
     out = tmp_path / "out"
     run("bench", "ablate", "--data", source, "--only", "e_model=2", "--out", out, "--threads", "1")
     assert [path.name for path in (out / "cells").glob("*.json")] == ["tiny.e_model=2.0.json"]
+    assert "| e_model=2 |" in (out / "ablation.md").read_text()
     with pytest.raises(ValueError, match="there is no variant 'e_model=3': known are as it is, without label tree"):
         run("bench", "ablate", "--data", source, "--only", "e_model=3", "--out", out)
 

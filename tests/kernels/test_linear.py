@@ -82,6 +82,7 @@ def test_documents_that_do_not_fit_into_a_cache_are_learnt_alike(monkeypatch: py
     X, positives, negatives = documents(4), list(range(0, 60, 7)), list(range(60))
     gathered, bias = train(X, positives, negatives)
     monkeypatch.setattr(linear, "_FEW", 10)
+    monkeypatch.setattr(linear, "_BLOCK", 4)
     scattered, other_bias = train(X, positives, negatives, compiled=False)
     np.testing.assert_allclose(scattered, gathered, atol=1e-4)
     assert other_bias == bias == -1

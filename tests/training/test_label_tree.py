@@ -79,11 +79,12 @@ def test_several_trees_doubt_as_much_as_all_of_them(data: tuple[csr_matrix, csr_
     np.testing.assert_allclose(label_tree.doubts(together, X, everything(X, Y)), alone, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize(("worth", "trees"), [((-100.0, 100.0, 0.0), 1), ((-100.0, -100.0, -100.0), 3)])
+@pytest.mark.parametrize(("worth", "trees"), [(100.0, 1), (-100.0, 3)])
 def test_another_tree_is_kept_as_long_as_it_is_worth_it(
-    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, worth: tuple[float, ...], trees: int
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, worth: float, trees: int
 ) -> None:
-    monkeypatch.setattr(blend, "WORTH_A_TREE", worth)
+    monkeypatch.setattr(blend, "WORTH_A_TREE", -100.0)
+    monkeypatch.setattr(blend, "WORTH_ANOTHER", worth)
     found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.5}).fit(*data, dev=topics(600, seed=1))
     assert found.model_.tree is not None
     assert found.model_.tree.paths.shape == (12, 4 * trees)
@@ -144,8 +145,9 @@ def test_words_and_base_add_up_for_a_label_that_came_too_late(data: tuple[csr_ma
 
 
 def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr_matrix]) -> None:
-    found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
+    found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.5}).fit(*data, dev=topics(600, seed=1))
     entries = [entry for entry in found.history_ if entry["phase"] == "tree share"]
+    assert entries
     for entry in entries:
         assert [share for share, _ in entry["curve"]] == list(blend.TREE_SHARES)
         if entry["share"]:
@@ -156,10 +158,33 @@ def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr
     assert (found.model_.tree is None) == (not kept)
 
 
+def test_no_tree_is_grown_for_a_sparse_view_that_does_not_count(data: tuple[csr_matrix, csr_matrix]) -> None:
+    found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.0}).fit(*data)
+    assert not any(entry["phase"] == "label tree" for entry in found.history_)
+    assert found.model_.tree is None
+
+
+def test_a_label_that_only_a_document_set_aside_has_joins_every_tree(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blend, "WORTH_A_TREE", -100.0)
+    monkeypatch.setattr(blend, "WORTH_ANOTHER", -100.0)
+    monkeypatch.setattr(training, "_TREES", 2)
+    monkeypatch.setattr(blend, "FEWEST_TO_CHOOSE", 5)
+    held = int(np.random.default_rng(0).permutation(300)[0])
+    X, Y = with_a_label_of_one_document(*data, held)
+    found = LightDXML(**SETTINGS, gamma=0.5).fit(X, Y)
+    assert found.model_.tree is not None
+    assert found.model_.tree.paths.shape == (13, 8)
+    assert (found.model_.tree.paths[12] >= 0).all()
+    assert len(set(found.model_.tree.paths[:, 0]) & set(found.model_.tree.paths[:, 4])) == 0
+    assert 12 in found.rank(X[held], 4)[0]
+
+
 def test_a_tree_that_does_not_help_is_dropped(
     data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blend, "WORTH_A_TREE", (100.0, 100.0))
+    monkeypatch.setattr(blend, "WORTH_A_TREE", 100.0)
     found = LightDXML(**{**SETTINGS, "e_model": 1}).fit(*data, dev=topics(600, seed=1))
     assert found.model_.tree is None
     assert found.model_.tree_share == 0

@@ -32,10 +32,6 @@ def test_what_is_left_out_does_not_depend_on_how_many_words_documents_have() -> 
     np.testing.assert_allclose(Documents.of(short).smallest(care), Documents.of(scaled).smallest(care), rtol=1e-4)
 
 
-def test_documents_without_words_prune_nothing() -> None:
-    assert np.isfinite(Documents.of(csr_matrix((3, 4), dtype=np.float32)).smallest(Care(1, 0.05, 0.0))).all()
-
-
 def test_the_index_has_the_weights_of_all_classes_by_word_in_their_order() -> None:
     rng = np.random.default_rng(1)
     dense = np.where(rng.random((7, 5)) < 0.5, rng.normal(size=(7, 5)), 0).astype(np.float32)

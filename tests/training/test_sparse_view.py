@@ -100,6 +100,13 @@ def test_with_many_validation_documents_no_precision_is_given_up(data: tuple[csr
         assert entry[f"P@{k}"] >= best - 1
 
 
+@pytest.mark.parametrize("negatives", [0, 1, 2])
+def test_it_is_trained_with_hardly_any_negatives(data: tuple[csr_matrix, csr_matrix], negatives: int) -> None:
+    model = LightDXML(**{**SMALL, "sparse": True, "sparse_negatives": negatives, "sparse_work": 0}).fit(*data).model_
+    assert model.sparse is not None
+    assert len(model.sparse.weights) > 0
+
+
 def test_given_shares_are_kept(data: tuple[csr_matrix, csr_matrix]) -> None:
     model = LightDXML(**{**SMALL, "sparse": True, "gamma": 0.25, "beta": 0.5}).fit(*data).model_
     assert (model.beta, model.gamma) == (0.5, 0.25)

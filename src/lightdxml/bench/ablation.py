@@ -125,6 +125,7 @@ def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
     written = []
     text = []
     for data in dict.fromkeys(cell["data"] for cell in cells):
+        text.append(_table(cells, data))
         found = curves(cells, data)
         if not found:
             continue
@@ -135,7 +136,6 @@ def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
         path = out / f"ablation-{data}.png"
         plots.ablation(found, path, marks)
         written.append(path)
-        text.append(_table(cells, data))
     with writing_text(out / "ablation.json") as stream:
         json.dump(list(cells), stream, indent=1, ensure_ascii=False)
     tables.write_csv(cells, out / "ablation.csv")

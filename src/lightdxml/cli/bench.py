@@ -77,7 +77,9 @@ def ablate(
     seed: Seed = 0,
     retry: Retry = False,
 ) -> None:
-    """Run LightDXML with one setting changed at a time: β, e_model, k, ê_label, with a re-ranker, without refresh.
+    """Run LightDXML with one thing changed at a time: trees, documents set aside, sparse view; β, e_model, k, ê_label.
+
+    Without the sparse view it is run with a re-ranker and without refresh too.
 
     Example: `lightdxml bench ablate --data see-also --only "as it is,without label tree" --out ablation`
     """

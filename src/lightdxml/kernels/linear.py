@@ -43,7 +43,7 @@ def negatives_of_labels(
         Receives the documents of one label after the other, in ascending order.
     """
     seen = np.full(wanted.size, -1, np.int32)
-    for b in range(len(near)):
+    for b in range(pointers.size - 1):
         for i in range(pointers[b], pointers[b + 1]):
             seen[right[i]] = b
         for i in range(near.shape[1] + confused.shape[1]):
@@ -128,7 +128,7 @@ def train_labels(
         own = positives[positive_pointers[label] : positive_pointers[label + 1]]
         others = negatives[negative_pointers[groups[label]] : negative_pointers[groups[label] + 1]]
         documents = _with_others(own, others, is_own)
-        duals = np.zeros(documents.size, np.float32)
+        duals, moved = np.zeros(documents.size, np.float32), np.zeros(documents.size, np.uint8)
         state = np.uint64(seed) + np.uint64(label)
         words = 0
         for document in documents:
@@ -139,7 +139,7 @@ def train_labels(
             starts = np.empty(documents.size + 1, np.int64)
             n = _gather(documents, pointers, columns, values, own_place, touched, starts, few_columns, few_values)
             biases[i] = _descend(
-                np.arange(documents.size, dtype=np.int32), wanted, duals, starts, few_columns, few_values,
+                np.arange(documents.size, dtype=np.int32), wanted, duals, moved, starts, few_columns, few_values,
                 squares[documents], costs, bias, learnt, passes, tolerance, state, 1, room,
             )  # fmt: skip
         else:
@@ -148,12 +148,13 @@ def train_labels(
             for document in own:
                 wanted[np.searchsorted(documents, document)] = np.float32(1.0)
             biases[i] = _descend(
-                documents, wanted, duals, pointers, columns, values, squares, costs, bias, learnt, passes, tolerance,
-                state, _BLOCK, room,
+                documents, wanted, duals, moved, pointers, columns, values, squares, costs, bias, learnt, passes,
+                tolerance, state, _BLOCK, room,
             )  # fmt: skip
             n = 0
             for j in range(documents.size):
-                if duals[j] > 0:
+                # One whose dual is 0 again has left rounding errors behind.
+                if moved[j] == 1:
                     for at in range(pointers[documents[j]], pointers[documents[j] + 1]):
                         if own_place[columns[at]] < 0:
                             own_place[columns[at]] = columns[at]
@@ -228,6 +229,7 @@ def _descend(
     documents: NDArray[np.int32],
     wanted: NDArray[np.float32],
     duals: NDArray[np.float32],
+    moved: NDArray[np.uint8],
     pointers: NDArray[np.int64],
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
@@ -243,7 +245,8 @@ def _descend(
 ) -> float:
     """Minimise |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b.
 
-    Documents are gone through in an order that is drawn anew for each pass, so many together.
+    Documents are gone through in an order that is drawn anew for each pass, so many together; those that ever changed w
+    are marked as moved.
     """
     n = documents.size
     order, left_out = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
@@ -277,10 +280,11 @@ def _descend(
             if projected != 0:
                 before = duals[i]
                 duals[i] = max(before - gradient / (squares[document] + diagonal + extra), np.float32(0.0))
-                moved = (duals[i] - before) * y
+                moved[i] = 1
+                change = (duals[i] - before) * y
                 for p in range(pointers[document], pointers[document + 1]):
-                    w[columns[p]] += moved * values[p]
-                b += moved * extra
+                    w[columns[p]] += change * values[p]
+                b += change * extra
         order[kept:active] = left_out[: active - kept]
         active = kept
         if highest - lowest <= tolerance:

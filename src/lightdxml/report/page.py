@@ -285,7 +285,7 @@ def _shortlist_note(history: list[dict[str, Any]]) -> str:
 
 
 def _with_tree(model: Model) -> str:
-    return "" if model.tree is None else f", to which the label tree adds {model.tree_share:g} · γ of its own opinion"
+    return "" if model.tree is None else f", to which label trees add {model.tree_share:g} · γ of their own opinion"
 
 
 def _shares(subject: Subject) -> str:
@@ -295,6 +295,7 @@ def _shares(subject: Subject) -> str:
     if model.sparse is not None:
         curve, symbol, chosen = analysis.gamma_curve(history, model.beta), "γ", model.gamma
         ends, within = ("the dense views alone", "the sparse view alone"), THREE_VIEWS_TOLERANCE
+        beside = ", in the mean with those of the shares beside them,"
         score = (
             "The logarithm of a label's score is γ · sparse view + (1 − γ) · (β · classifier + (1 − β) · nearness of "
             f"the label embedding), with β {model.beta:g}{_with_tree(model)}. Of the β and γ"
@@ -302,14 +303,14 @@ def _shares(subject: Subject) -> str:
     else:
         kept = analysis.kept_validation(history)
         curve, symbol, chosen = analysis.beta_curve(kept[1]) if kept is not None else [], "β", model.beta
-        ends, within = ("label embeddings alone", "classifier alone"), TOLERANCE
+        ends, within, beside = ("label embeddings alone", "classifier alone"), TOLERANCE, ""
         score = "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β"
     if len(curve) < 2:
         why = "no other was tried in training" if curve else "the model has no record of how it was chosen"
         return _note(f"{symbol} is {chosen:g}; {why}.")
     says = (
-        f"{score} whose P@1, P@3 and P@5 on validation documents are within {within:g} points of the best, the one "
-        "with the highest mean PSP is taken."
+        f"{score} whose P@1, P@3 and P@5 on validation documents{beside} are within {within:g} points of the best, the "
+        "one with the highest mean PSP is taken."
     )
     shown = {0.0, 0.25, 0.5, 0.75, 1.0, chosen} if model.sparse is None else {value for value, _ in curve}
     rows = [

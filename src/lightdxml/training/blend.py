@@ -31,9 +31,9 @@ GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # Of the label tree, beside the sparse view.
 TREE_SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 _TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
-# What the first tree and each after it must add in precision, in points, for a model to be larger by them: noise often
-# says that they add something.
-WORTH_A_TREE = (0.2, 0.1, 0.1)
+# What the first tree must add in precision, in points, for a model to be larger by it: noise often says that it adds
+# something. Where it does, those after it are as good.
+WORTH_A_TREE, WORTH_ANOTHER = 0.2, 0.0
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
 FEWEST_TO_CHOOSE = 500

@@ -164,6 +164,8 @@ class _Run:
             length = min(shortlist_length(self.config, self.state.step), len(self.labels))
             if length:
                 self._find_shortlists(index, embeddings, length)
+            else:
+                self.state.shortlists = np.empty((len(embeddings), 0), dtype=np.int32)
             del embeddings
         except Interrupted:
             # As if it had not begun: what was asked to stop can go on from here.
@@ -340,7 +342,7 @@ class _Run:
         trees: list[label_tree.Grown] = []
         if candidates.margins is not None:
             self._share_out(model, candidates)
-            if self.config.label_tree:
+            if self.config.label_tree and model.gamma:
                 trees, candidates = self._grow_trees(model, candidates)
         self._set_tail(model, candidates)
         return trees
@@ -362,15 +364,15 @@ class _Run:
         """Train label trees, the sparse view's second opinion, as long as each is worth it; share out anew."""
         trees: list[label_tree.Grown] = []
         few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
-        for worth in blend.WORTH_A_TREE[: 1 if few else None]:
+        for _ in range(1 if few else label_tree.most(len(self.labels), self.Y.nnz)):
             self.keeper.check()
             start = time.perf_counter()
             tree = label_tree.grow(self.X, self.Y, self.config, self.progress, len(trees))
             if tree is None:
                 break
-            self._note("label tree", start, weights=len(tree.labels.weights))
+            self._note("label tree", start, weights=sum(len(part.weights) for part in (*tree.clusters, tree.labels)))
             tried = self._with_doubts(candidates, label_tree.together([tree], self.X.shape[1], self.config))
-            if not self._is_worth_it(model, tried, worth):
+            if not self._is_worth_it(model, tried, blend.WORTH_ANOTHER if trees else blend.WORTH_A_TREE):
                 break
             trees.append(tree)
             candidates = tried

@@ -27,6 +27,8 @@ FEWEST_LABELS = 2048
 _COSTS = (1.0, 1.0)
 _CARE = Care(20, 0.2, 0.07)
 _NO_BIAS = 0.0
+# Trees at the most, and documents of labels in the mean from which on there may be more than one.
+_TREES, _DOCUMENTS_PER_LABEL = 3, 4
 
 
 def levels(n_labels: int) -> tuple[int, ...]:
@@ -42,6 +44,17 @@ def levels(n_labels: int) -> tuple[int, ...]:
         finest *= 2
     above = [_TOP**i for i in range(1, 10) if _TOP**i < finest]
     return (*above, finest)
+
+
+def most(n_labels: int, n_pairs: int) -> int:
+    """Return how many trees may be worth it for labels with so many documents together.
+
+    Where labels have few documents, other clusters change little of what can be learnt of them.
+
+    >>> most(100, 600), most(100, 300)
+    (3, 1)
+    """
+    return _TREES if n_pairs >= _DOCUMENTS_PER_LABEL * n_labels else 1
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,7 @@ def learn_more(
         paths[label, 0] = label
     labels = np.unique(Y[-n_more:].indices).astype(np.int32)
     n_clusters = int(paths[:, 1].max(initial=0)) + 1 - Y.shape[1]
-    with progress.phase("label tree: documents set aside", len(labels)) as bar:
+    with progress.phase("label trees: documents set aside", len(labels)) as bar:
         above = _level(Y, np.where(paths[:, 1] >= 0, paths[:, 1] - Y.shape[1], -1).astype(np.int32), n_clusters)
         anew = _train(Documents.of(X), _level(Y, paths[:, 0], Y.shape[1]), above, labels, config)
         bar.advance(len(labels))

@@ -175,7 +175,7 @@ def _check_order(order: NDArray[Any], batch: int, n_documents: int) -> None:
 def _check_shortlists(found: NDArray[Any], frame: Frame, step: int, *, needed: bool) -> None:
     length = min(shortlist_length(frame.config, step - 1), len(frame.labels))
     shapes = [(frame.n_documents, length)]
-    if not needed or not length:
+    if not needed:
         shapes.append((0, 0))
     if found.dtype != np.int32 or found.shape not in shapes:
         raise ValueError(f"its shortlists have shape {found.shape} and type {found.dtype}")

@@ -25,7 +25,7 @@ class State:
     rng
         Where all chance comes from.
     shortlists
-        S_k of every training document.
+        S_k of every training document; after the last refresh only as much of it as is still needed.
     order, batch, loss
         Within an epoch: its order of documents, the next batch, and the loss so far.
     step
