@@ -79,17 +79,16 @@ def test_several_trees_doubt_as_much_as_all_of_them(data: tuple[csr_matrix, csr_
     np.testing.assert_allclose(label_tree.doubts(together, X, everything(X, Y)), alone, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize(("worth", "trees"), [(100.0, 1), (-100.0, 3)])
-def test_another_tree_is_kept_as_long_as_it_is_worth_it(
-    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, worth: float, trees: int
+@pytest.mark.parametrize(("fewest", "trees"), [(1, 3), (10**6, 1)])
+def test_there_are_more_trees_where_labels_have_documents_enough(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, fewest: int, trees: int
 ) -> None:
     monkeypatch.setattr(blend, "WORTH_A_TREE", -100.0)
-    monkeypatch.setattr(blend, "WORTH_ANOTHER", worth)
+    monkeypatch.setattr(training, "_DOCUMENTS_PER_LABEL", fewest)
     found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.5}).fit(*data, dev=topics(600, seed=1))
     assert found.model_.tree is not None
     assert found.model_.tree.paths.shape == (12, 4 * trees)
-    grown = [entry for entry in found.history_ if entry["phase"] == "label tree"]
-    assert len(grown) == min(3, trees + 1), "one that was not worth it was tried"
+    assert sum(entry["phase"] == "label tree" for entry in found.history_) == trees, "none is grown twice"
 
 
 def test_a_label_without_documents_is_in_no_cluster(data: tuple[csr_matrix, csr_matrix]) -> None:
@@ -153,9 +152,9 @@ def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr
         if entry["share"]:
             most = max(blend.mean(figures, "P") for _, figures in entry["curve"])
             assert blend.mean(entry, "P") >= most - 0.3
-    kept = [entry["share"] for entry in entries if entry["share"]]
-    assert found.model_.tree_share == (kept[-1] if kept else 0)
-    assert (found.model_.tree is None) == (not kept)
+    (kept,) = (entry["share"] for entry in entries)
+    assert found.model_.tree_share == kept
+    assert (found.model_.tree is None) == (kept == 0)
 
 
 def test_no_tree_is_grown_for_a_sparse_view_that_does_not_count(data: tuple[csr_matrix, csr_matrix]) -> None:
@@ -168,7 +167,6 @@ def test_a_label_that_only_a_document_set_aside_has_joins_every_tree(
     data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blend, "WORTH_A_TREE", -100.0)
-    monkeypatch.setattr(blend, "WORTH_ANOTHER", -100.0)
     monkeypatch.setattr(training, "_TREES", 2)
     monkeypatch.setattr(blend, "FEWEST_TO_CHOOSE", 5)
     held = int(np.random.default_rng(0).permutation(300)[0])

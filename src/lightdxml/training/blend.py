@@ -31,9 +31,8 @@ GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # Of the label tree, beside the sparse view.
 TREE_SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
 _TREE_TOLERANCE, _USUAL_TREE_SHARE = 0.1, 0.2
-# What the first tree must add in precision, in points, for a model to be larger by it: noise often says that it adds
-# something. Where it does, those after it are as good.
-WORTH_A_TREE, WORTH_ANOTHER = 0.2, 0.0
+# What a tree must add in precision, in points, for a model to be larger by it: noise often says that it adds something.
+WORTH_A_TREE = 0.2
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
 FEWEST_TO_CHOOSE = 500
@@ -107,16 +106,16 @@ def tree_curve(
 
 
 def choose_tree_share(
-    curve: Sequence[tuple[float, dict[str, float]]], before: dict[str, float], worth: float
+    curve: Sequence[tuple[float, dict[str, float]]], before: dict[str, float]
 ) -> tuple[float, dict[str, float]]:
     """Return the best share of a label tree; none, and the measures before it, unless it adds what it must be worth.
 
     >>> none, some = ({f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)} for value in (50.0, 50.1))
-    >>> choose_tree_share([(0.5, some)] * 2, none, 0.2)[0]
+    >>> choose_tree_share([(0.5, some)] * 2, none)[0]
     0.0
     """
     best = choose(curve, _TREE_TOLERANCE)
-    return best if mean(best[1], "P") >= mean(before, "P") + worth or len(curve) == 1 else (0.0, before)
+    return best if mean(best[1], "P") >= mean(before, "P") + WORTH_A_TREE or len(curve) == 1 else (0.0, before)
 
 
 def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOLERANCE) -> tuple[T, dict[str, float]]:

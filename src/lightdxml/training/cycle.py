@@ -21,7 +21,7 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import encode, rounded, to_unit_rows, unit_rows
 from lightdxml.inverted_file import sample_of
-from lightdxml.label_tree import LabelTree, doubts
+from lightdxml.label_tree import doubts
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Candidates, Model, find_candidates, rarity, score
 from lightdxml.progress import Progress, peak_memory
@@ -95,10 +95,15 @@ def train(
         run.keeper.check()
         trained = run.train_sparse_view() if config.sparse else None
         run.keeper.check()
-        trees = run.finish()
+        first = run.finish()
         run.keeper.check()
-        if trained is not None and set_aside and config.learn_validation:
-            run.learn_validation_documents(trained, trees)
+        learns_all = trained is not None and set_aside and config.learn_validation
+        if trained is not None and learns_all:
+            run.learn_validation_documents(trained)
+        # What it took to teach the sparse view is as large as what it takes to grow trees.
+        trained = None
+        if first is not None:
+            run.grow_trees(first, all_documents=learns_all)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
 
@@ -322,13 +327,13 @@ class _Run:
         self._note("sparse view", start, weights=len(trained.view.weights))
         return trained
 
-    def finish(self) -> list[label_tree.Grown]:
+    def finish(self) -> label_tree.Grown | None:
         """Measure what rounding the best model to its precision has cost; share out the views; set `tail`.
 
         Returns
         -------
-        list of Grown
-            The label trees that were worth it.
+        Grown or None
+            A label tree, if one is worth it.
         """
         start = time.perf_counter()
         model = self.state.best
@@ -339,13 +344,13 @@ class _Run:
         dense = Candidates(candidates.labels[:, :n], candidates.cosines[:, :n], candidates.logits[:, :n])
         ((_, model.metrics),) = blend.curve(dense, self.Y_validation, self.inv_propensity, (model.beta,))
         self._note("rounding", start, precision=self.config.precision, before=before, after=model.metrics)
-        trees: list[label_tree.Grown] = []
+        tree = None
         if candidates.margins is not None:
             self._share_out(model, candidates)
             if self.config.label_tree and model.gamma:
-                trees, candidates = self._grow_trees(model, candidates)
+                tree, candidates = self._try_tree(model, candidates)
         self._set_tail(model, candidates)
-        return trees
+        return tree
 
     def _share_out(self, model: Model, candidates: Candidates) -> None:
         """Choose the sparse view's share, and β with it, on the validation documents."""
@@ -360,41 +365,53 @@ class _Run:
         )
         self._note("blend", start, beta=model.beta, gamma=model.gamma, surface=results, **figures)
 
-    def _grow_trees(self, model: Model, candidates: Candidates) -> tuple[list[label_tree.Grown], Candidates]:
-        """Train label trees, the sparse view's second opinion, as long as each is worth it; share out anew."""
-        trees: list[label_tree.Grown] = []
+    def _try_tree(self, model: Model, candidates: Candidates) -> tuple[label_tree.Grown | None, Candidates]:
+        """Train a label tree, the sparse view's second opinion; share out anew if it is worth it."""
+        self.keeper.check()
+        start = time.perf_counter()
+        tree = label_tree.grow(self.X, self.Y, self.config, self.progress)
+        if tree is None:
+            return None, candidates
+        self._note("label tree", start, weights=tree.n_weights)
+        one = label_tree.together([tree], self.X.shape[1], self.config)
+        tried = replace(candidates, doubts=doubts(one, self.X_validation, candidates.labels))
+        if self._is_worth_it(model, tried):
+            self._share_out(model, tried)
+            if model.gamma:
+                model.tree = one
+                return tree, tried
+        # A tree speaks with the sparse view's share.
+        model.tree_share = 0.0
+        return None, candidates
+
+    def grow_trees(self, first: label_tree.Grown, *, all_documents: bool) -> None:
+        """Train as many trees as may be worth it, where one is; on documents that were set aside too, if they may be.
+
+        They count together what one does: a few thousand documents cannot tell what more trees add.
+        """
+        model = self.state.best
+        assert model is not None
+        X, Y = self._all_documents() if all_documents else (self.X, self.Y)
         few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
-        for _ in range(1 if few else label_tree.most(len(self.labels), self.Y.nnz)):
+        trees = [] if all_documents else [first]
+        while len(trees) < (1 if few else label_tree.most(len(self.labels), self.Y.nnz)):
             self.keeper.check()
             start = time.perf_counter()
-            tree = label_tree.grow(self.X, self.Y, self.config, self.progress, len(trees))
-            if tree is None:
-                break
-            self._note("label tree", start, weights=sum(len(part.weights) for part in (*tree.clusters, tree.labels)))
-            tried = self._with_doubts(candidates, label_tree.together([tree], self.X.shape[1], self.config))
-            if not self._is_worth_it(model, tried, blend.WORTH_ANOTHER if trees else blend.WORTH_A_TREE):
-                break
+            tree = label_tree.grow(X, Y, self.config, self.progress, len(trees))
+            assert tree is not None, "there was one before, of as many labels"
+            self._note("label tree", start, weights=tree.n_weights)
             trees.append(tree)
-            candidates = tried
-        if trees:
-            self._share_out(model, candidates)
-        if not trees or model.gamma == 0:
-            # They speak with the sparse view's share.
-            model.tree_share = 0.0
-            return [], replace(candidates, doubts=None)
-        model.tree = label_tree.together(trees, self.X.shape[1], self.config)
-        return trees, candidates
+        model.tree = label_tree.together(trees, X.shape[1], self.config)
 
-    def _with_doubts(self, candidates: Candidates, tree: LabelTree) -> Candidates:
-        """Return candidates with the doubts of another tree."""
-        more = doubts(tree, self.X_validation, candidates.labels)
-        return replace(candidates, doubts=more if candidates.doubts is None else candidates.doubts + more)
+    def _all_documents(self) -> tuple[csr_matrix, csr_matrix]:
+        """Return the documents that are trained on, and after them those that were set aside."""
+        return csr_matrix(vstack([self.X, self.X_validation])), csr_matrix(vstack([self.Y, self.Y_validation]))
 
-    def _is_worth_it(self, model: Model, candidates: Candidates, worth: float) -> bool:
-        """Choose how much the label trees count with one more; leave it as it was where that adds too little."""
+    def _is_worth_it(self, model: Model, candidates: Candidates) -> bool:
+        """Choose how much a label tree counts; leave all as it was where it adds too little."""
         start = time.perf_counter()
         curve = blend.tree_curve(candidates, self.Y_validation, self.inv_propensity, (model.beta, model.gamma))
-        share, figures = blend.choose_tree_share(curve, model.metrics, worth)
+        share, figures = blend.choose_tree_share(curve, model.metrics)
         self.progress.say(
             f"label tree: validation P@1 {figures['P@1']:.2f}, PSP@1 {figures['PSP@1']:.2f},"
             + (f" counts as {share:g}" if share else " adds too little")
@@ -405,23 +422,18 @@ class _Run:
         model.tree_share, model.metrics = share, figures
         return True
 
-    def learn_validation_documents(self, trained: sparse_view.Trained, trees: list[label_tree.Grown]) -> None:
+    def learn_validation_documents(self, trained: sparse_view.Trained) -> None:
         """Let words tell more of what was set aside, as there is nothing left to choose."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
-        X, Y = csr_matrix(vstack([self.X, self.X_validation])), csr_matrix(vstack([self.Y, self.Y_validation]))
+        X, Y = self._all_documents()
         n = self.X_validation.shape[0]
         embeddings = encode(model.encoder, self.X_validation)
         new, directions = self._new_labels(model.shortlist, embeddings)
         to_unit_rows(embeddings)
         near = shortlists.search(model.shortlist, embeddings, self.config.near_negatives)
         model.sparse = sparse_view.learn_more(trained, X, Y, n, near, self.config, self.progress)
-        if trees:
-            nearest = shortlists.search(model.shortlist, directions, 1)[:, 0]
-            companions = dict(zip(new.tolist(), nearest.tolist(), strict=True))
-            more = [label_tree.learn_more(tree, X, Y, n, companions, self.config, self.progress) for tree in trees]
-            model.tree = label_tree.together(more, X.shape[1], self.config)
         if len(new):
             model.shortlist = self._with_labels(model.shortlist, new, directions, embeddings)
         self._note("documents set aside", start, weights=len(model.sparse.weights))

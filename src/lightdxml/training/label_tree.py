@@ -68,6 +68,11 @@ class Grown:
     labels: Weights
     paths: NDArray[np.int32]
 
+    @property
+    def n_weights(self) -> int:
+        """How many weights all nodes have."""
+        return sum(len(part.weights) for part in (*self.clusters, self.labels))
+
 
 def grow(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress, number: int = 0) -> Grown | None:
     """Train the tree of this number on all documents; None where there are too few labels for one."""
@@ -95,32 +100,6 @@ def grow(X: csr_matrix, Y: csr_matrix, config: Config, progress: Progress, numbe
         labels = _train(documents, _level(Y, paths[:, 0], n_labels), above, known, config)
         bar.advance(len(known))
     return Grown(clusters, labels, paths)
-
-
-def learn_more(
-    grown: Grown,
-    X: csr_matrix,
-    Y: csr_matrix,
-    n_more: int,
-    companions: dict[int, int],
-    config: Config,
-    progress: Progress,
-) -> Grown:
-    """Teach a tree the last documents of X and Y: their labels are trained anew, the clusters stay as they are.
-
-    `companions` says of each label that is not in the tree whose cluster it joins.
-    """
-    paths = grown.paths.copy()
-    for label, companion in companions.items():
-        paths[label] = paths[companion]
-        paths[label, 0] = label
-    labels = np.unique(Y[-n_more:].indices).astype(np.int32)
-    n_clusters = int(paths[:, 1].max(initial=0)) + 1 - Y.shape[1]
-    with progress.phase("label trees: documents set aside", len(labels)) as bar:
-        above = _level(Y, np.where(paths[:, 1] >= 0, paths[:, 1] - Y.shape[1], -1).astype(np.int32), n_clusters)
-        anew = _train(Documents.of(X), _level(Y, paths[:, 0], Y.shape[1]), above, labels, config)
-        bar.advance(len(labels))
-    return Grown(grown.clusters, linear.joined([grown.labels.without(labels), anew]), paths)
 
 
 def together(trees: Sequence[Grown], n_features: int, config: Config) -> LabelTree:

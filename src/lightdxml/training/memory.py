@@ -39,6 +39,8 @@ _ENTRY = _FLOAT + _WHOLE
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
 # The bytes that a weight of the sparse view takes at the most.
 _INVERTED = 36
+# Weights of label trees for one of the sparse view's, from what three trees kept of debian-relations.
+_TREES = 1.4
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _D_LADDER = (512, 384, 300, 256, 192, 128, 96, 64, 48, 32)
@@ -167,6 +169,8 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     candidates = _candidates(sizes, config)
     refresh = always + best + index
     sparse = _sparse_moments(sizes, config, n)
+    # After the last refresh shortlists are only as long as the sparse view needs them.
+    near = Counter({"shortlists": 0 if sizes.scratch else _WHOLE * n * min(config.near_negatives, sizes.n_known)})
     # From the label embeddings on it is the second refresh: by then there is a best model with its index.
     return {
         "checks": _checks(sizes),
@@ -181,7 +185,7 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
         + Counter({"best model": max(absolute, kept * (words + classes)), "validation": 3 * candidates // 8}),
         "epoch": refresh + shortlists + Counter({"batches": _batch(sizes, config)}),
         "bounds": refresh + shortlists + Counter({"weights": _FLOAT * classes}),
-        **{name: refresh + shortlists + moment for name, moment in sparse.items()},
+        **{name: refresh + near + moment for name, moment in sparse.items()},
     }  # fmt: skip
 
 
@@ -197,21 +201,24 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
     view = (_HALF + _WHOLE) * weights + _LONG * sizes.features
     # What it takes to learn more documents: weights by label, labels nearby and labels that are confused.
     kept = _ENTRY * weights + _WHOLE * pairs
-    tree = _INVERTED * weights if config.label_tree and sizes.n_known >= FEWEST_LABELS else 0
-    # Its weights by node, and the tree itself.
-    kept_tree = (_ENTRY + _HALF + _WHOLE) * weights if tree else 0
+    trees = round(_TREES * weights) if config.label_tree and sizes.n_known >= FEWEST_LABELS else 0
+    # While shares are chosen there is one: its weights by node, and the tree itself.
+    kept_tree = (_ENTRY + _HALF + _WHOLE) * trees // 3
+    learns = config.learn_validation and sizes.set_aside(config) > 0
+    everything = sizes.matrices(sizes.documents) if learns else 0
+    # When shares are chosen, what each view says is held beside the candidates themselves.
+    chosen = round(wider * _candidates(sizes, config)) + 3 * _FLOAT * (sizes.deciding(config) or n) * columns
     moments = {
         "words": Counter({"sparse view": _INVERTED * weights + 2 * _WHOLE * pairs + _ENTRY * sizes.pairs}),
-        "sharing out": Counter(
-            {"sparse view": view + kept + kept_tree, "validation": round(wider * _candidates(sizes, config))}
-        ),
+        "sharing out": Counter({"sparse view": view + kept + kept_tree, "validation": chosen}),
     }
-    if tree:
-        held = view + kept + _ENTRY * weights + 4 * _ENTRY * sizes.pairs
-        moments["tree"] = Counter({"sparse view": held + max(tree, 2 * _ENTRY * _centroids(sizes))})
-    if config.learn_validation and sizes.set_aside(config):
+    if trees:
+        held = view + _ENTRY * trees + 4 * _ENTRY * sizes.pairs + kept_tree
+        held += max(_INVERTED * trees, 2 * _ENTRY * _centroids(sizes))
+        moments["trees"] = Counter({"features": everything, "sparse view": held})
+    if learns:
         held = view + kept + kept_tree + _INVERTED * weights + _WHOLE * pairs
-        moments["set aside"] = Counter({"features": sizes.matrices(sizes.documents), "sparse view": held})
+        moments["set aside"] = Counter({"features": everything, "sparse view": held})
     return moments
 
 
