@@ -422,8 +422,8 @@ def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any
 
     Examples
     --------
-    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_500_000_000)
-    {'k': 100, 'learn_validation': False}
+    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_200_000_000)
+    {'k': 150, 'sparse_negatives': 50}
     """
     for changes in _changes(sizes, config):
         if estimate(sizes, replace(config, **changes)).total <= limit:
