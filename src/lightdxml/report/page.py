@@ -294,7 +294,7 @@ def _shares(subject: Subject) -> str:
     history = _history(subject)
     if model.sparse is not None:
         curve, symbol, chosen = analysis.gamma_curve(history, model.beta), "γ", model.gamma
-        ends, within = ("the dense views alone", "the sparse view alone"), THREE_VIEWS_TOLERANCE
+        ends, within = ("the dense views alone", "the sparse view alone"), f"{THREE_VIEWS_TOLERANCE:g} %"
         beside = ", in the mean with those of the shares beside them,"
         score = (
             "The logarithm of a label's score is γ · sparse view + (1 − γ) · (β · classifier + (1 − β) · nearness of "
@@ -303,13 +303,13 @@ def _shares(subject: Subject) -> str:
     else:
         kept = analysis.kept_validation(history)
         curve, symbol, chosen = analysis.beta_curve(kept[1]) if kept is not None else [], "β", model.beta
-        ends, within, beside = ("label embeddings alone", "classifier alone"), TOLERANCE, ""
+        ends, within, beside = ("label embeddings alone", "classifier alone"), f"{TOLERANCE:g} points", ""
         score = "The score of a label is β · classifier + (1 − β) · nearness of the label embedding. Of the β"
     if len(curve) < 2:
         why = "no other was tried in training" if curve else "the model has no record of how it was chosen"
         return _note(f"{symbol} is {chosen:g}; {why}.")
     says = (
-        f"{score} whose P@1, P@3 and P@5 on validation documents{beside} are within {within:g} points of the best, the "
+        f"{score} whose P@1, P@3 and P@5 on validation documents{beside} are within {within} of the best, the "
         "one with the highest mean PSP is taken."
     )
     shown = {0.0, 0.25, 0.5, 0.75, 1.0, chosen} if model.sparse is None else {value for value, _ in curve}

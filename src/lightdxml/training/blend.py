@@ -36,8 +36,9 @@ WORTH_A_TREE = 0.2
 # What is good on most data; with few validation documents it is taken unseen, as their noise would choose.
 _USUAL = (0.2, 0.4)
 FEWEST_TO_CHOOSE = 500
-# Of three views less is given up for the tail, which they serve well already.
-THREE_VIEWS_TOLERANCE = 0.1
+# Of three views less is given up for the tail, which they serve well already: percent of the best precision.
+THREE_VIEWS_TOLERANCE = 0.3
+_TINY = 1e-9
 TAILS = tuple(i / 10 for i in range(11))
 # From wrong strengths to right ones is further than from share to share: fewer documents can tell.
 _FEWEST_FOR_STRENGTH = 100
@@ -148,6 +149,8 @@ def choose_shares(
     table = np.array([list(figures.values()) for _, figures in results]).reshape(betas, -1, len(results[0][1]))
     around = uniform_filter(table, size=(3, 3, 1), mode="nearest").reshape(len(results), -1)
     names = list(results[0][1])
+    precisions = [names.index(f"P@{k}") for k in (1, 3, 5)]
+    around[:, precisions] *= 100 / np.maximum(around[:, precisions].max(axis=0), _TINY)
     smooth = [(shares, dict(zip(names, row, strict=True))) for (shares, _), row in zip(results, around, strict=True)]
     chosen, _ = choose(smooth, THREE_VIEWS_TOLERANCE)
     return chosen, next(figures for shares, figures in results if shares == chosen)

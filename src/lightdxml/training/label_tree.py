@@ -25,7 +25,7 @@ _TOP, _SMALLEST = 64, 24
 # With fewer labels the sparse view trains most of them on all documents, and there is nothing to add.
 FEWEST_LABELS = 2048
 _COSTS = (1.0, 1.0)
-_CARE = Care(20, 0.2, 0.07)
+_CARE = Care(20, 0.22, 0.07)
 _NO_BIAS = 0.0
 # Trees at the most, and documents of labels in the mean from which on there may be more than one.
 _TREES, _DOCUMENTS_PER_LABEL = 3, 4
