@@ -146,7 +146,9 @@ def choose_shares(
     (0.1, 0.5)
     """
     betas = len({shares[0] for shares, _ in results})
-    table = np.array([list(figures.values()) for _, figures in results]).reshape(betas, -1, len(results[0][1]))
+    table = np.array([list(figures.values()) for _, figures in results], dtype=np.float64).reshape(
+        betas, -1, len(results[0][1])
+    )
     around = uniform_filter(table, size=(3, 3, 1), mode="nearest").reshape(len(results), -1)
     names = list(results[0][1])
     precisions = [names.index(f"P@{k}") for k in (1, 3, 5)]
