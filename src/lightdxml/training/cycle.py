@@ -97,13 +97,14 @@ def train(
         run.keeper.check()
         first = run.finish()
         run.keeper.check()
-        learns_all = trained is not None and set_aside and config.learn_validation
-        if trained is not None and learns_all:
-            run.learn_validation_documents(trained)
+        X, Y, trees = run.X, run.Y, [] if first is None else [first]
+        if trained is not None and set_aside and config.learn_validation:
+            X, Y, trees = *run.all_documents(), []
+            run.learn_validation_documents(trained, X, Y)
         # What it took to teach the sparse view is as large as what it takes to grow trees.
         trained = None
         if first is not None:
-            run.grow_trees(first, all_documents=learns_all)
+            run.grow_trees(trees, X, Y)
         assert run.state.best is not None
         return Result(run.state.best, run.state.history)
 
@@ -378,22 +379,19 @@ class _Run:
         if self._is_worth_it(model, tried):
             self._share_out(model, tried)
             if model.gamma:
-                model.tree = one
                 return tree, tried
         # A tree speaks with the sparse view's share.
         model.tree_share = 0.0
         return None, candidates
 
-    def grow_trees(self, first: label_tree.Grown, *, all_documents: bool) -> None:
-        """Train as many trees as may be worth it, where one is; on documents that were set aside too, if they may be.
+    def grow_trees(self, trees: list[label_tree.Grown], X: csr_matrix, Y: csr_matrix) -> None:
+        """Train as many trees as may be worth it, where one is, besides those that there are of these documents.
 
         They count together what one does: a few thousand documents cannot tell what more trees add.
         """
         model = self.state.best
         assert model is not None
-        X, Y = self._all_documents() if all_documents else (self.X, self.Y)
         few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
-        trees = [] if all_documents else [first]
         while len(trees) < (1 if few else label_tree.most(len(self.labels), self.Y.nnz)):
             self.keeper.check()
             start = time.perf_counter()
@@ -403,7 +401,7 @@ class _Run:
             trees.append(tree)
         model.tree = label_tree.together(trees, X.shape[1], self.config)
 
-    def _all_documents(self) -> tuple[csr_matrix, csr_matrix]:
+    def all_documents(self) -> tuple[csr_matrix, csr_matrix]:
         """Return the documents that are trained on, and after them those that were set aside."""
         return csr_matrix(vstack([self.X, self.X_validation])), csr_matrix(vstack([self.Y, self.Y_validation]))
 
@@ -422,12 +420,11 @@ class _Run:
         model.tree_share, model.metrics = share, figures
         return True
 
-    def learn_validation_documents(self, trained: sparse_view.Trained) -> None:
+    def learn_validation_documents(self, trained: sparse_view.Trained, X: csr_matrix, Y: csr_matrix) -> None:
         """Let words tell more of what was set aside, as there is nothing left to choose."""
         start = time.perf_counter()
         model = self.state.best
         assert model is not None
-        X, Y = self._all_documents()
         n = self.X_validation.shape[0]
         embeddings = encode(model.encoder, self.X_validation)
         new, directions = self._new_labels(model.shortlist, embeddings)
