@@ -25,7 +25,8 @@ SETTINGS: dict[str, Any] = {**SMALL, "sparse": True}
 @pytest.fixture(autouse=True)
 def _small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three levels of clusters for a dozen labels."""
-    monkeypatch.setattr(training, "FEWEST_LABELS", 4)
+    monkeypatch.setattr(training, "_FEWEST_LABELS", 4)
+    monkeypatch.setattr(training, "_MOST_DOCUMENTS_PER_LABEL", 1000)
     monkeypatch.setattr(training, "_TOP", 2)
     monkeypatch.setattr(training, "_SMALLEST", 2)
 
@@ -99,9 +100,14 @@ def test_a_label_without_documents_is_in_no_cluster(data: tuple[csr_matrix, csr_
     assert (label_tree.doubts(tree, X, np.full((300, 1), 5, dtype=np.int32)) == 0).all()
 
 
-def test_few_labels_get_no_tree(data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "FEWEST_LABELS", 13)
-    assert training.grow(*data, Config(), QUIET) is None
+@pytest.mark.parametrize(("bound", "value"), [("_FEWEST_LABELS", 13), ("_MOST_DOCUMENTS_PER_LABEL", 2)])
+def test_few_labels_or_such_of_many_documents_get_no_tree(
+    data: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    monkeypatch.setattr(training, bound, value)
+    found = LightDXML(**{**SETTINGS, "e_model": 1, "gamma": 0.5}).fit(*data)
+    assert not any(entry["phase"] == "label tree" for entry in found.history_)
+    assert found.model_.tree is None
 
 
 def test_the_tree_does_not_depend_on_threads(data: tuple[csr_matrix, csr_matrix]) -> None:
@@ -153,7 +159,8 @@ def test_its_share_is_chosen_on_validation_documents(data: tuple[csr_matrix, csr
             most = max(blend.mean(figures, "P") for _, figures in entry["curve"])
             assert blend.mean(entry, "P") >= most - 0.3
     (kept,) = (entry["share"] for entry in entries)
-    assert found.model_.tree_share == kept
+    number = training.most(12, data[1].nnz)
+    assert found.model_.tree_share == blend.share_of_trees(kept, number)
     assert (found.model_.tree is None) == (kept == 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -117,6 +118,18 @@ def choose_tree_share(
     """
     best = choose(curve, _TREE_TOLERANCE)
     return best if mean(best[1], "P") >= mean(before, "P") + WORTH_A_TREE or len(curve) == 1 else (0.0, before)
+
+
+def share_of_trees(share: float, number: int) -> float:
+    """Return how much each of so many trees counts, from what one alone does: together they err less, so more of them.
+
+    The square root, as if the errors of trees were independent; on held-out debian-relations .35 of one became .6 of
+    each of three, and any from .5 to 1 was as good there.
+
+    >>> share_of_trees(0.2, 1), share_of_trees(0.2, 4), share_of_trees(0.7, 4)
+    (0.2, 0.4, 1.0)
+    """
+    return min(1.0, round(share * math.sqrt(number), 2))
 
 
 def choose(results: Sequence[tuple[T, dict[str, float]]], tolerance: float = TOLERANCE) -> tuple[T, dict[str, float]]:

@@ -368,15 +368,16 @@ class _Run:
 
     def _try_tree(self, model: Model, candidates: Candidates) -> tuple[label_tree.Grown | None, Candidates]:
         """Train a label tree, the sparse view's second opinion; share out anew if it is worth it."""
+        if not label_tree.worth_trying(len(self.labels), self.Y.nnz):
+            return None, candidates
         self.keeper.check()
         start = time.perf_counter()
         tree = label_tree.grow(self.X, self.Y, self.config, self.progress)
-        if tree is None:
-            return None, candidates
         self._note("label tree", start, weights=tree.n_weights)
         one = label_tree.together([tree], self.X.shape[1], self.config)
         tried = replace(candidates, doubts=doubts(one, self.X_validation, candidates.labels))
         if self._is_worth_it(model, tried):
+            model.tree_share = blend.share_of_trees(model.tree_share, self._number_of_trees())
             self._share_out(model, tried)
             if model.gamma:
                 return tree, tried
@@ -387,19 +388,22 @@ class _Run:
     def grow_trees(self, trees: list[label_tree.Grown], X: csr_matrix, Y: csr_matrix) -> None:
         """Train as many trees as may be worth it, where one is, besides those that there are of these documents.
 
-        They count together what one does: a few thousand documents cannot tell what more trees add.
+        How much they count was chosen by one: a few thousand documents cannot tell what more trees add.
         """
         model = self.state.best
         assert model is not None
-        few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
-        while len(trees) < (1 if few else label_tree.most(len(self.labels), self.Y.nnz)):
+        while len(trees) < self._number_of_trees():
             self.keeper.check()
             start = time.perf_counter()
             tree = label_tree.grow(X, Y, self.config, self.progress, len(trees))
-            assert tree is not None, "there was one before, of as many labels"
             self._note("label tree", start, weights=tree.n_weights)
             trees.append(tree)
         model.tree = label_tree.together(trees, X.shape[1], self.config)
+
+    def _number_of_trees(self) -> int:
+        """Return how many label trees are grown where one is worth it."""
+        few = self.Y_validation.shape[0] < blend.FEWEST_TO_CHOOSE
+        return 1 if few else label_tree.most(len(self.labels), self.Y.nnz)
 
     def all_documents(self) -> tuple[csr_matrix, csr_matrix]:
         """Return the documents that are trained on, and after them those that were set aside."""

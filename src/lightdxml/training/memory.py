@@ -24,7 +24,7 @@ from lightdxml.inverted_file import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import Kind, kind_for, worth_trying
-from lightdxml.training.label_tree import FEWEST_LABELS
+from lightdxml.training import label_tree
 from lightdxml.training.plan import validation_size
 
 PARTS = (
@@ -201,7 +201,8 @@ def _sparse_moments(sizes: Sizes, config: Config, n: int) -> dict[str, Counter[s
     view = (_HALF + _WHOLE) * weights + _LONG * sizes.features
     # What it takes to learn more documents: weights by label, labels nearby and labels that are confused.
     kept = _ENTRY * weights + _WHOLE * pairs
-    trees = round(_TREES * weights) if config.label_tree and sizes.n_known >= FEWEST_LABELS else 0
+    grown = config.label_tree and label_tree.worth_trying(sizes.n_known, sizes.pairs)
+    trees = round(_TREES * weights) if grown else 0
     # While shares are chosen there is one: its weights by node, and the tree itself.
     kept_tree = (_ENTRY + _HALF + _WHOLE) * trees // 3
     learns = config.learn_validation and sizes.set_aside(config) > 0
@@ -355,7 +356,7 @@ def check(sizes: Sizes, config: Config, limit: int | None = None, *, others: int
     >>> check(Sizes(50_000, 200_000, 4_000, 10_000_000, 250_000), Config(), limit=800_000_000)
     Traceback (most recent call last):
     lightdxml.training.memory.MemoryLimitError: training needs 1.1 GB of memory and the limit is 800 MB: it would fit \
-with D=96, learn_validation=False, label_tree=False
+with D=96, learn_validation=False
     """
     need = Estimate({**estimate(sizes, config).parts, "texts and others": others})
     allowed = limit
