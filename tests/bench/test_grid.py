@@ -26,6 +26,7 @@ from lightdxml.bench import ablation, cell, grid, machine, matrices, tables
 from lightdxml.bench.cell import Job
 from lightdxml.bench.grid import Event, Plan, Variant
 from lightdxml.bench.machine import _version
+from lightdxml.cli import bench
 from lightdxml.data import Dataset, Split, Texts, save
 from lightdxml.kernels import parallel
 from lightdxml.text.tfidf import TextSettings
@@ -519,6 +520,8 @@ def test_the_command_runs_the_grid(out: Path, source: Path) -> None:
         ({"--data": ","}, "--data names nothing"),
         ({"--timeout": "soon"}, "--timeout soon is no time"),
         ({"--repeat": "0"}, "repeat is 0"),
+        ({"--threads": "0"}, "threads is 0: it must be a whole number from 1"),
+        ({"--out": __file__}, "is a file: choose another folder for --out"),
     ],
 )
 def test_what_the_command_does_not_know_it_says(
@@ -527,3 +530,36 @@ def test_what_the_command_does_not_know_it_says(
     options = {"--data": str(source), "--methods": "knn", "--out": str(tmp_path / "out")} | changed
     with pytest.raises(ValueError, match=re.escape(message)):
         run("bench", *(word for option in options.items() for word in option))
+
+
+def test_a_grid_in_which_nothing_was_measured_ends_with_an_error(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(method("knn"), "packages", ("no_such_package",))
+    run("bench", "--data", source, "--methods", "knn", "--out", tmp_path / "out", "--threads", "1", code=1)
+
+
+def test_a_stopped_grid_says_how_to_go_on(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(grid, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        bench._run(plan_of(source, tmp_path / "out", KNN))
+    assert "and the same command goes on from there" in capsys.readouterr().err
+
+
+def test_compiling_is_no_part_of_training_time(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = method("knn").fit
+
+    def slow(self: Any, *given: Any, **settings: Any) -> None:
+        fit(self, *given, **settings)
+        self.phases["compile"] = 1000.0
+
+    monkeypatch.setattr(method("knn"), "fit", slow)
+    (folder,) = (out / "matrices").iterdir()
+    measured = cell.run(Job("tiny", "knn", str(folder), str(out / "nowhere.json")))
+    assert measured["train_seconds"] < 0
+    assert measured["phases"]["compile"] == 1000.0

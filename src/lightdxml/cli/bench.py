@@ -26,7 +26,8 @@ Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each cell, each w
 Timeout = Annotated[str, typer.Option("--timeout", help="The most time for a cell, as 30s, 5m or 1h.")]
 Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Of texts: 1 for words, 2 for pairs of words too.")]
 Seed = Annotated[int, typer.Option("--seed", help="The first run's; those after it count on.")]
-Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas; `all` for all.")]
+_SOME = "Variants, separated by commas, as `as it is,without label tree,k=50`; an unknown one lists all."
+Only = Annotated[str, typer.Option("--only", help=_SOME)]
 Retry = Annotated[bool, typer.Option("--retry", help="Run what failed or took too long once more.")]
 
 
@@ -63,6 +64,7 @@ def run(
     _show(cells)
     for path in grid.write_reports(cells, plan.out):
         console.print(f"written: {path}", markup=False, soft_wrap=True)
+    _fail_without_result(cells)
 
 
 @app.command("ablate")
@@ -91,6 +93,14 @@ def ablate(
     _show(cells)
     for path in ablation.write_reports(cells, plan.out):
         console.print(f"written: {path}", markup=False, soft_wrap=True)
+    _fail_without_result(cells)
+
+
+def _fail_without_result(cells: list[dict[str, Any]]) -> None:
+    """End with exit code 1 where nothing could be measured: whoever runs this in a script is to notice."""
+    if not any(cell["status"] == "done" for cell in cells):
+        errors.print("nothing was measured: a longer --timeout or --retry runs what failed once more", soft_wrap=True)
+        raise typer.Exit(1)
 
 
 def _plan(
@@ -105,15 +115,18 @@ def _plan(
     retry: bool,
 ) -> Plan:
     from lightdxml.bench.grid import Plan
-    from lightdxml.kernels.parallel import thread_count
+    from lightdxml.kernels.parallel import thread_count, use_threads
     from lightdxml.text.tfidf import TextSettings
 
     if out is None:
         raise ValueError("there is no folder for the results: give --out FOLDER")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file: choose another folder for --out")
     text = TextSettings() if ngrams is None else TextSettings(ngrams=ngrams)
     sources = tuple(_listed(data or "", "--data"))
     limit = seconds_of(timeout, "--timeout")
-    return Plan(sources, variants, out, repeat, limit, threads or thread_count(), text, seed, retry)
+    with use_threads(threads):
+        return Plan(sources, variants, out, repeat, limit, thread_count(), text, seed, retry)
 
 
 def _listed(names: str, option: str) -> list[str]:
@@ -131,8 +144,13 @@ def _listed(names: str, option: str) -> list[str]:
 def _run(plan: Plan) -> list[dict[str, Any]]:
     from lightdxml.bench import grid
 
-    with _progress() as listen:
-        return grid.run(plan, listen)
+    try:
+        with _progress() as listen:
+            return grid.run(plan, listen)
+    except KeyboardInterrupt:
+        where = f"stopped: what was done is kept in {plan.out}, and the same command goes on from there"
+        errors.print(where, markup=False, highlight=False, soft_wrap=True)
+        raise
 
 
 @contextmanager
