@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from lightdxml import inverted_file
 from lightdxml.config import Index
 from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import clusters, ova, parallel
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.half import readable, wide, width
 
 # Its type information leaves out much of what its wrappers add.
 faiss: Any = _faiss
@@ -50,7 +51,7 @@ class Shortlist:
     labels
         The labels in it, by position; labels without documents are not among them.
     vectors
-        Their embeddings ŷ at length 1, float32 or float16.
+        Their embeddings ŷ at length 1, float32, float16 or int8.
     index
         The search structure: faiss's, or an `InvertedFile`.
     """
@@ -59,6 +60,27 @@ class Shortlist:
     labels: NDArray[np.int32]
     vectors: NDArray[Any]
     index: Any
+
+
+class _Exact:
+    """All vectors as faiss searches them for many documents, made when they are first searched.
+
+    They are a copy in float32: a process that only ever looks up single documents does without, and shares the model
+    with others.
+    """
+
+    def __init__(self, vectors: NDArray[Any]) -> None:
+        self._vectors = vectors
+        self._index: Any = None
+        self._lock = threading.Lock()
+
+    def search(self, documents: NDArray[np.float32], k: int, params: Any = None) -> Any:
+        with self._lock:
+            if self._index is None:
+                index = faiss.IndexFlatIP(width(self._vectors))
+                index.add(wide(self._vectors))
+                self._index = index
+        return self._index.search(documents, k, params=params)
 
 
 @dataclass(frozen=True)
@@ -106,8 +128,7 @@ def build(
     """
     chosen = kind_for(kind, len(labels))
     if chosen == "exact":
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+        index = _Exact(vectors)
     elif chosen == "ivf":
         built = isinstance(structure, InvertedFile)
         index = structure if built else inverted_file.build(vectors, k, queries)
@@ -155,14 +176,14 @@ def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
 
 
 def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
-    wide = np.ascontiguousarray(vectors, dtype=np.float32)
-    index = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
+    all_wide = wide(vectors)
+    index = faiss.IndexHNSWFlat(width(vectors), _LINKS, faiss.METRIC_INNER_PRODUCT)
     if graph is not None:
-        _restore(index, wide, graph)
+        _restore(index, all_wide, graph)
     else:
         index.hnsw.efConstruction = _BUILD_BREADTH
         # Several threads would insert in an order of their own, and the graph would differ from run to run.
-        _on_one_thread(lambda: index.add(wide))
+        _on_one_thread(lambda: index.add(all_wide))
     return index
 
 

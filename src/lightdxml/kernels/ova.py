@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.half import to_bfloat16, widen
+from lightdxml.kernels.half import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 
@@ -348,7 +348,7 @@ def cosines(
             product = np.float32(0.0)
             for d in range(D):
                 product += widen(vector[d]) * x[d]
-            out[b, i] = product
+            out[b, i] = product * row_scale(vector, D)
 
 
 @fast_kernel
@@ -361,7 +361,7 @@ def scan(
         product = np.float32(0.0)
         for d in range(direction.size):
             product += widen(vector[d]) * direction[d]
-        out[i] = product
+        out[i] = product * row_scale(vector, direction.size)
 
 
 @fast_kernel
@@ -389,4 +389,4 @@ def scores(
             score = np.float32(0.0)
             for d in range(D):
                 score += widen(w[d]) * x[d]
-            out[b, i] = score + widen(w[D])
+            out[b, i] = score * row_scale(w, D) + row_bias(w, D)
