@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,14 @@ def build(
         if queries is None:
             queries = _rows(vectors, np.sort(rng.permutation(n)[:_SAMPLE_QUERIES]))
         return restore(centres, whole.cluster_of, _probes(whole, vectors, queries, min(k, n), recall))
+
+
+def with_recall(
+    index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float
+) -> InvertedFile:
+    """Return the same clusters, of which a search looks into as many as it takes to find that share."""
+    with _one_blas_thread():
+        return replace(index, probes=_probes(index, vectors, queries, min(k, len(vectors)), recall))
 
 
 def cluster_count(n: int) -> int:

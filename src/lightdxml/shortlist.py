@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import faiss as _faiss
@@ -154,9 +154,12 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     An exact one is left for an inverted file, which finds four in five of the same labels, where its clusters are told
     apart well enough: before a training has learnt much, they are not.
     """
-    if shortlist.kind != "exact" or not worth_trying(len(shortlist.labels), *documents.shape):
-        return shortlist
     n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
+    if shortlist.kind == "ivf":
+        index = inverted_file.with_recall(shortlist.index, shortlist.vectors, sample, k, FOUND_IN_TRAINING)
+        return replace(shortlist, index=index)
+    if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
+        return shortlist
     index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
     looked_at = n * inverted_file.share_of_work(index, sample)
     if _PRODUCT * looked_at + _CLUSTER * len(index.centres) > n:
