@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, load, shortlist
 from lightdxml.compression import compressed
+from lightdxml.encoder import encode, unit_rows
 from lightdxml.kernels import clusters, half, ova
 from lightdxml.kernels.half import narrowed, readable, wide, wide_classifier
 from lightdxml.metrics import evaluate
@@ -103,9 +106,52 @@ def test_words_and_base_add_up_to_the_score(tmp_path: Path, trained: LightDXML, 
 
 
 def test_the_index_can_be_another_one(tmp_path: Path, trained: LightDXML, data: Any) -> None:
-    other = small(trained, tmp_path / "model", index="ivf")
+    directions = unit_rows(encode(trained.model_.encoder, data[0]))
+    other = small(trained, tmp_path / "model", index="ivf", queries=directions[:100])
     assert other.model_.shortlist.kind == "ivf"
-    assert other.rank(data[0][:10], 3)[0].shape == (10, 3)
+    assert shortlist.recall_of_exact(other.model_.shortlist, directions[100:], 8) >= 0.9
+
+
+def test_an_inverted_file_is_not_made_blindly(data: tuple[csr_matrix, csr_matrix]) -> None:
+    model = LightDXML(**{**SMALL, "index": "exact"}).fit(*data).model_
+    with pytest.raises(ValueError, match="needs documents such as will be searched for"):
+        compressed(model, index="ivf")
+
+
+def test_it_answers_the_same_before_and_after_it_is_stored(tmp_path: Path, trained: LightDXML, data: Any) -> None:
+    trained.save(tmp_path / "model")
+    other = load(tmp_path / "model")
+    other.model_ = compressed(trained.model_)
+    before = other.rank(data[0], 5)
+    other.save(tmp_path / "model")
+    for one, two in zip(before, load(tmp_path / "model").rank(data[0], 5), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_what_is_small_already_is_said_to_be(trained: LightDXML) -> None:
+    once = compressed(trained.model_)
+    for precision in ("int8", "float16"):
+        with pytest.raises(ValueError, match=f"one of int8 already: {precision} makes it no smaller"):
+            compressed(once, precision)  # type: ignore[arg-type]
+
+
+def test_numbers_that_float16_cannot_hold_stay_float32(data: tuple[csr_matrix, csr_matrix]) -> None:
+    model = LightDXML(**{**SMALL, "precision": "float32"}).fit(*data).model_
+    model.classifier[0, 0] = 1e6
+    found = compressed(model, "float16")
+    assert found.classifier.dtype == np.float32
+    assert found.encoder.vectors.dtype == np.float16
+
+
+def test_the_smallest_numbers_do_not_turn_round() -> None:
+    rows = np.array([[3e-45, -3e-45, 1e-44]], dtype=np.float32)
+    assert (wide(narrowed(rows)) * rows >= 0).all()
+
+
+def test_models_can_be_copied_before_and_after_a_search(trained: LightDXML, data: Any) -> None:
+    for _ in range(2):
+        for other in (pickle.loads(pickle.dumps(trained)), copy.deepcopy(trained)):
+            np.testing.assert_array_equal(other.rank(data[0][:9], 3)[0], trained.rank(data[0][:9], 3)[0])
 
 
 def test_float32_becomes_float16(data: tuple[csr_matrix, csr_matrix]) -> None:
@@ -152,6 +198,25 @@ def test_the_command_says_what_it_costs(tmp_path: Path, trained: LightDXML, data
     assert "megabytes" in said
     assert "P@1" in said
     assert load(tmp_path / "small").model_.classifier.dtype == np.int8
+
+
+def test_the_model_itself_is_not_replaced(tmp_path: Path, trained: LightDXML) -> None:
+    trained.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="is the model itself, which is kept"):
+        run("compress", tmp_path / "model", tmp_path / "." / "model")
+
+
+def test_an_inverted_file_by_command_needs_data(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--index ivf needs documents"):
+        run("compress", tmp_path / "model", tmp_path / "small", "--index", "ivf")
+
+
+def test_info_says_that_figures_are_from_before(tmp_path: Path, trained: LightDXML) -> None:
+    trained.save(tmp_path / "model")
+    run("compress", tmp_path / "model", tmp_path / "small")
+    said = run("info", tmp_path / "small")
+    assert "float16 costs" in said
+    assert "figures of validation are from before" in said
 
 
 @pytest.mark.parametrize(("option", "value"), [("--precision", "int4"), ("--index", "tree")])

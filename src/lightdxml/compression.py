@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lightdxml import shortlist as shortlists
-from lightdxml.config import Index
+from lightdxml.encoder import rounded
 from lightdxml.kernels.half import narrowed, wide, wide_classifier
 from lightdxml.model import Model
-from lightdxml.shortlist import Shortlist
+from lightdxml.shortlist import Kind, Shortlist
 
 Narrow = Literal["int8", "float16"]
+_SMALLER_THAN: dict[Narrow, tuple[str, ...]] = {"int8": ("float32", "float16"), "float16": ("float32",)}
 
 
-def compressed(model: Model, precision: Narrow = "int8", index: Index | None = None) -> Model:
+def compressed(
+    model: Model, precision: Narrow = "int8", index: Kind | None = None, queries: NDArray[np.float32] | None = None
+) -> Model:
     """Return a model that says nearly the same and is smaller.
 
     Parameters
@@ -28,6 +32,8 @@ def compressed(model: Model, precision: Narrow = "int8", index: Index | None = N
         `float16` in two. Weights of words stay what they are.
     index
         How labels are searched from then on; None for as before.
+    queries
+        For another index, `ivf`: embeddings, at length 1, of documents such as will be searched for.
 
     Examples
     --------
@@ -38,17 +44,31 @@ def compressed(model: Model, precision: Narrow = "int8", index: Index | None = N
     >>> compressed(trained).classifier.dtype
     dtype('int8')
     """
-    vectors, classifier, embeddings = model.encoder.vectors, model.classifier, model.shortlist.vectors
-    if precision == "int8":
-        whole = wide_classifier(classifier)
-        vectors, embeddings = narrowed(wide(vectors)), narrowed(wide(embeddings))
-        classifier = narrowed(whole[:, :-1], whole[:, -1])
-    else:
-        vectors, embeddings = wide(vectors).astype(np.float16), wide(embeddings).astype(np.float16)
-        classifier = wide_classifier(classifier).astype(np.float16)
-    kept = Shortlist(model.shortlist.kind, model.shortlist.labels, embeddings, model.shortlist.index)
-    kind = index or model.shortlist.kind
-    # A graph or clusters of nearly the same vectors are as good; an exact index is made anew.
-    if kind != kept.kind or kind == "exact":
-        kept = shortlists.build(kept.labels, embeddings, kind, k=model.config.k)
-    return replace(model, encoder=replace(model.encoder, vectors=vectors), classifier=classifier, shortlist=kept)
+    kept, kind = str(model.classifier.dtype), index or model.shortlist.kind
+    if kept not in _SMALLER_THAN[precision] and kind == model.shortlist.kind:
+        raise ValueError(f"the model is one of {kept} already: {precision} makes it no smaller")
+    if kind == "ivf" and model.shortlist.kind != "ivf" and queries is None:
+        raise ValueError("an inverted file needs documents such as will be searched for: give queries")
+    encoder, classifier, embeddings = model.encoder, model.classifier, model.shortlist.vectors
+    if kept in _SMALLER_THAN[precision]:
+        encoder = replace(encoder, vectors=_narrow(encoder.vectors, precision))
+        classifier, embeddings = _narrow_classifier(classifier, precision), _narrow(embeddings, precision)
+    structure = None
+    if kind == model.shortlist.kind:
+        # A graph or clusters of nearly the same vectors are as good.
+        structure = shortlists.structure_in(shortlists.structure_of(model.shortlist), kind)
+    shortlist: Shortlist = shortlists.build(
+        model.shortlist.labels, embeddings, kind, structure, queries, k=model.config.k
+    )
+    return replace(model, encoder=encoder, classifier=classifier, shortlist=shortlist)
+
+
+def _narrow(vectors: NDArray[Any], precision: Narrow) -> NDArray[Any]:
+    return narrowed(wide(vectors)) if precision == "int8" else rounded(wide(vectors), precision)
+
+
+def _narrow_classifier(classifier: NDArray[Any], precision: Narrow) -> NDArray[Any]:
+    if precision == "float16":
+        return rounded(wide_classifier(classifier), precision)
+    weights = wide_classifier(classifier)
+    return narrowed(weights[:, :-1], weights[:, -1])

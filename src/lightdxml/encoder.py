@@ -31,7 +31,7 @@ class Encoder:
     Attributes
     ----------
     vectors
-        One vector a feature, float32 or float16.
+        One vector a feature, float32 or float16; of a compressed model int8, with a scale behind each.
     relu
         Whether negative coordinates of the sum are set to 0.
     residual

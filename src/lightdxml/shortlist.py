@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -66,21 +65,23 @@ class _Exact:
     """All vectors as faiss searches them for many documents, made when they are first searched.
 
     They are a copy in float32: a process that only ever looks up single documents does without, and shares the model
-    with others.
+    with others. Threads that come first at once may make one each; all but one are dropped.
     """
 
     def __init__(self, vectors: NDArray[Any]) -> None:
         self._vectors = vectors
         self._index: Any = None
-        self._lock = threading.Lock()
 
-    def search(self, documents: NDArray[np.float32], k: int, params: Any = None) -> Any:
-        with self._lock:
-            if self._index is None:
-                index = faiss.IndexFlatIP(width(self._vectors))
-                index.add(wide(self._vectors))
-                self._index = index
-        return self._index.search(documents, k, params=params)
+    def __reduce__(self) -> Any:
+        return _Exact, (self._vectors,)
+
+    def ready(self) -> Any:
+        """Return faiss's index."""
+        if self._index is None:
+            index = faiss.IndexFlatIP(width(self._vectors))
+            index.add(wide(self._vectors))
+            self._index = index
+        return self._index
 
 
 @dataclass(frozen=True)
@@ -271,12 +272,14 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
         ]
         return nearest
     found = np.empty((len(documents), k), dtype=np.int32)
-    parameters = faiss.SearchParametersHNSW(efSearch=max(k, 16)) if shortlist.kind == "hnsw" else None
+    exact = shortlist.kind == "exact"
+    index = shortlist.index.ready() if exact else shortlist.index
+    parameters = None if exact else faiss.SearchParametersHNSW(efSearch=max(k, 16))
 
     def look(bounds: tuple[int, int]) -> None:
         # The setting is each thread's own. Chunks of one size on one thread each: the same bits at any thread count.
         start, stop = bounds
-        _, places = _on_one_thread(lambda: shortlist.index.search(documents[start:stop], k, params=parameters))
+        _, places = _on_one_thread(lambda: index.search(documents[start:stop], k, params=parameters))
         found[start:stop] = np.where(places >= 0, shortlist.labels[places], -1)
 
     parallel.run(look, parallel.fixed_chunks(len(documents), _QUERIES))

@@ -36,6 +36,7 @@ from lightdxml.text.tfidf import TextSettings, Vectoriser
 FORMAT = 5
 # Format 2 had no sparse view, format 3 no label tree, and no settings for them; format 4 no int8.
 _READ = (2, 3, 4, 5)
+_BEFORE_INT8 = 4
 _SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
 _SINCE_4 = {"label_tree", "learn_validation"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
@@ -190,7 +191,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         _write_json(folder / _LABELS, list(model.label_names))
     _write_json(folder / _HISTORY, history)
     manifest = {
-        "format": FORMAT,
+        "format": FORMAT if model.classifier.dtype == np.int8 else _BEFORE_INT8,
         "lightdxml": version,
         "config": asdict(model.config),
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),

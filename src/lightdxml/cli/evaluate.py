@@ -7,7 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from lightdxml.cli import matching
-from lightdxml.cli.measure import CUTS, measure
+from lightdxml.cli.measure import CUTS, measure, say_unseen
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -50,11 +50,7 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     found = measure(estimator, loaded, tail)
     split, figures = found.split, found.figures
-    if missing := matching.unseen_names(loaded.label_names, estimator.model_):
-        errors.print(
-            f"{len(missing):,} of {loaded.n_labels:,} labels of this data are not in the model, and count as missed",
-            soft_wrap=True,
-        )
+    say_unseen(loaded, estimator.model_)
     if json:
         print_json({"documents": len(split), "milliseconds_per_document": found.milliseconds, **figures})
         return

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lightdxml.cli import matching
+from lightdxml.cli.output import errors
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
 
 CUTS = (1, 3, 5)
+_FIRST = 20
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,15 @@ class Measured:
         return 1000 * self.seconds / len(self.split)
 
 
+def say_unseen(loaded: Dataset, model: Any) -> None:
+    """Say how many labels of the data the model does not know."""
+    if missing := matching.unseen_names(loaded.label_names, model):
+        errors.print(
+            f"{len(missing):,} of {loaded.n_labels:,} labels of this data are not in the model, and count as missed",
+            soft_wrap=True,
+        )
+
+
 def measure(estimator: LightDXML, loaded: Dataset, tail: float = 0.0) -> Measured:
     """Measure a model on the test part of a data set; of a single file, on all of it."""
     import numpy as np
@@ -43,8 +54,8 @@ def measure(estimator: LightDXML, loaded: Dataset, tail: float = 0.0) -> Measure
     ignore = matching.ignored(split, loaded.label_names, estimator.model_)
     # What is ignored is taken out of the ranking, and what follows moves up: enough must follow.
     depth = max(CUTS) + (0 if ignore is None else int(np.diff(ignore.tocsr().indptr).max()))
-    # Compiled code is loaded with the first document: that is not part of what a document takes.
-    estimator.rank(matching.features_of(split)[:1], 1, tail=tail)
+    # Compiled code is loaded, and an index for many made, with the first documents: that is not what a document takes.
+    estimator.rank(matching.features_of(split)[:_FIRST], 1, tail=tail)
     start = time.perf_counter()
     ranked, scores = estimator.rank(matching.features_of(split), depth, tail=tail)
     seconds = time.perf_counter() - start

@@ -40,3 +40,5 @@ def fetch(row: NDArray[Any]) -> None:
     """Ask for a row that is going to be written; what it holds does not change."""
     for place in range(0, row.size, _LINE // row.itemsize):
         ask(row, place)
+    # Rows do not begin where lines do.
+    ask(row, row.size - 1)

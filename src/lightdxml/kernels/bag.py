@@ -25,7 +25,7 @@ def forward(
 ) -> None:
     """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights.
 
-    Word vectors are float32, or float16 as `half.readable` hands them over.
+    Word vectors are float32, int8, or float16 as `half.readable` hands it over.
     """
     for b in range(start, stop):
         row = rows[b]

@@ -14,7 +14,7 @@ from lightdxml.kernels.postings import push
 
 @kernel
 def widen_rows(vectors: NDArray[Any], places: NDArray[np.int32], out: NDArray[np.float32]) -> None:
-    """Fill out with the vectors at these places; float32, or float16 as `half.readable` hands them over."""
+    """Fill out with the vectors at these places; float32, int8, or float16 as `half.readable` hands it over."""
     for i in range(places.size):
         vector = vectors[places[i]]
         scale = row_scale(vector, out.shape[1])
@@ -55,7 +55,7 @@ def scan(
     places: NDArray[np.int32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the products of one document and the vectors at these places (float32 or float16)."""
+    """Fill out[start:stop] with the products of one document and the vectors at these places (of any kind)."""
     for i in range(start, stop):
         vector = vectors[places[i]]
         product = np.float32(0.0)

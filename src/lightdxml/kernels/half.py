@@ -24,6 +24,7 @@ _BELOW_HALF = np.uint32(0x7FFF)
 _ONE = np.uint32(1)
 # Bytes of a row of int8 behind its numbers.
 SCALE = BIAS = 4
+_LARGEST, _ROWS = np.float32(127), 8192
 _13, _16 = np.uint32(13), np.uint32(16)
 
 
@@ -55,10 +56,19 @@ def narrowed(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = Non
     >>> narrowed(np.array([[1.27, -0.5]], dtype=np.float32))[:, :2].tolist()
     [[127, -50]]
     """
-    scales = np.abs(rows).max(axis=1, initial=0).astype(np.float32) / np.float32(127)
-    steps = np.rint(rows / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
-    behind = [scales] if biases is None else [scales, biases.astype(np.float32)]
-    return np.concatenate([steps, *(part[:, None].view(np.int8) for part in behind)], axis=1)
+    n, width = rows.shape
+    out = np.empty((n, width + SCALE + (0 if biases is None else BIAS)), dtype=np.int8)
+    # A part at a time: all of a large model in float32 would need several times its memory.
+    for first in range(0, n, _ROWS):
+        part = rows[first : first + _ROWS]
+        scales = np.abs(part).max(axis=1, initial=0).astype(np.float32) / _LARGEST
+        steps = np.rint(part / np.where(scales > 0, scales, 1)[:, None])
+        # Of the smallest numbers that there are the scale is too coarse.
+        out[first : first + _ROWS, :width] = np.clip(steps, -_LARGEST, _LARGEST)
+        out[first : first + _ROWS, width : width + SCALE] = scales[:, None].view(np.int8)
+    if biases is not None:
+        out[:, width + SCALE :] = np.ascontiguousarray(biases, dtype=np.float32)[:, None].view(np.int8)
+    return out
 
 
 def width(array: NDArray[Any]) -> int:
@@ -67,7 +77,8 @@ def width(array: NDArray[Any]) -> int:
     >>> width(narrowed(np.ones((2, 3), dtype=np.float32))), width(np.ones((2, 3)))
     (3, 3)
     """
-    return array.shape[1] - SCALE if array.dtype == np.int8 else array.shape[1]
+    columns = int(array.shape[1])
+    return columns - SCALE if array.dtype == np.int8 else columns
 
 
 def wide(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -79,7 +90,8 @@ def wide(rows: NDArray[Any]) -> NDArray[np.float32]:
     if rows.dtype != np.int8:
         return np.ascontiguousarray(rows, dtype=np.float32)
     scales = np.ascontiguousarray(rows[:, -SCALE:]).view(np.float32)
-    return rows[:, :-SCALE] * scales
+    widened: NDArray[np.float32] = rows[:, :-SCALE] * scales
+    return widened
 
 
 def wide_classifier(rows: NDArray[Any]) -> NDArray[np.float32]:

@@ -368,7 +368,7 @@ def cosines(
 ) -> None:
     """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1.
 
-    Vectors are float32, or float16 as `half.readable` hands them over.
+    Vectors are float32, int8, or float16 as `half.readable` hands it over.
     """
     D = directions.shape[1]
     for b in range(start, stop):
@@ -385,7 +385,7 @@ def cosines(
 def scan(
     start: int, stop: int, direction: NDArray[np.float32], vectors: NDArray[Any], out: NDArray[np.float32]
 ) -> None:
-    """Fill out[start:stop] with the products of one document and these vectors (float32 or float16)."""
+    """Fill out[start:stop] with the products of one document and these vectors (of any kind)."""
     for i in range(start, stop):
         vector = vectors[i]
         product = np.float32(0.0)
@@ -405,7 +405,7 @@ def scores(
 ) -> None:
     """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none.
 
-    Weights are float32, or float16 as `half.readable` hands them over.
+    Weights are float32, int8, or float16 as `half.readable` hands it over.
     """
     D = X.shape[1]
     for b in range(start, stop):

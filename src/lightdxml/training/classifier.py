@@ -17,8 +17,8 @@ from lightdxml.training.embedding import Batch, EmbeddingState
 # The gradients to the documents are summed over this many parts of a batch's labels, whatever the thread count.
 _PARTS = 8
 _START_BIAS = np.float32(-4.0)
-# Weights of fewer bytes lie in a cache, and all labels are moved. Of more, those that would hardly move are passed over:
-# whose gradient is at most this share, squared, of what it usually is.
+# Weights of so many bytes are fetched from memory anew for each batch: labels whose gradient is at most this share,
+# squared, of what it usually is are passed over then, which saves two of the three times that a row is moved.
 _LARGE, _HARDLY = 1 << 28, np.float32(0.05**2)
 
 
