@@ -30,6 +30,9 @@ _PRODUCT, _CLUSTER, _BUILD = 1.7, 13, 3
 # The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
 # enough, and positives are known.
 FOUND_IN_TRAINING = 0.8
+# And the share of clusters that they are looked for in, at the most: where that is too little, before a training has
+# learnt much, the nearest labels are hardly nearer than others.
+_MOST_LOOKED_AT = 0.1
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
@@ -158,7 +161,8 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
     if shortlist.kind == "ivf":
         index = inverted_file.with_recall(shortlist.index, shortlist.vectors, sample, k, FOUND_IN_TRAINING)
-        return replace(shortlist, index=index)
+        probes = min(index.probes, max(1, round(_MOST_LOOKED_AT * len(index.centres))))
+        return replace(shortlist, index=replace(index, probes=probes))
     if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
         return shortlist
     index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
