@@ -200,6 +200,7 @@ def measure(point: Point, folder: Path) -> Point:
     settings = SETTINGS | {name: point[name] for name in ("k", "D") if name in point}
     model = LightDXML(**settings).fit(parts.train.X, parts.train.Y)
     seconds = phases_of(model, cycle=1)
+    assert parts.test is not None
     X = check_features(parts.test.X)
     model.rank(X[:1000], 5)
     _, seconds["prediction"] = timed(lambda: model.rank(X, 5))
@@ -272,7 +273,18 @@ def cost_of(point: Point, phase: str) -> float:
 
 def table(results: list[Point]) -> str:
     """Return all measurements and the exponents as Markdown."""
-    names = ["varied", "N", "L", "k", "D", "label encoder s", "index s", "shortlists s", "classifier s", "prediction ms"]
+    names = [
+        "varied",
+        "N",
+        "L",
+        "k",
+        "D",
+        "label encoder s",
+        "index s",
+        "shortlists s",
+        "classifier s",
+        "prediction ms",
+    ]
     lines = ["| " + " | ".join([*names, "peak MB"]) + " |"]
     lines.append("|---|" + "--:|" * 10)
     for varied in ("L", "N", "k", "D", "N and L", "prediction"):

@@ -131,6 +131,7 @@ def build(
     ('exact', [[6]])
     """
     chosen = kind_for(kind, len(labels))
+    index: Any
     if chosen == "exact":
         index = _Exact(vectors)
     elif chosen == "ivf":

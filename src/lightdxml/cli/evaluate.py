@@ -6,7 +6,6 @@ from typing import Any
 
 from rich.markup import escape
 
-from lightdxml.cli import matching
 from lightdxml.cli.measure import CUTS, measure, say_unseen
 from lightdxml.cli.output import (
     Encoding,
@@ -18,7 +17,6 @@ from lightdxml.cli.output import (
     Tail,
     Threads,
     console,
-    errors,
     print_json,
     print_table,
 )

@@ -88,9 +88,11 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
         lost = float(rounding["before"]["P@1"]) - float(rounding["after"]["P@1"])
     except (KeyError, TypeError, ValueError):
         return rows  # the model does not say
-    rows.append((f"{rounding.get('precision', content['precision'])} costs", f"{lost:+.2f}", "points of P@1 on validation"))
+    rows.append(
+        (f"{rounding.get('precision', content['precision'])} costs", f"{lost:+.2f}", "points of P@1 on validation")
+    )
     if content["compressed"]:
-        rows.append(("compressed", content["precision"], "since then: figures of validation are from before"))
+        rows.append(("compressed", content["precision"], "after these figures were measured"))
     return rows
 
 

@@ -290,7 +290,8 @@ def _most(
     total = np.float32(0.0)
     for i in range(n):
         total += errors[i] * errors[i] * lengths[rows[first + i]]
-    return total * np.float32(n)
+    most: np.float32 = total * np.float32(n)
+    return most
 
 
 @fast_kernel
