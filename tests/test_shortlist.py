@@ -139,6 +139,13 @@ def test_an_index_for_many_documents_is_the_same_one_where_little_is_to_be_gaine
     assert shortlist.for_many(index, clustered(100), 20) is index
 
 
+def test_an_inverted_file_is_looked_into_less_for_documents_to_train_on() -> None:
+    index, documents = built(3000, "ivf"), clustered(300)
+    less = shortlist.for_many(index, documents, 20)
+    assert less.index.probes < index.index.probes
+    assert shortlist.recall_of_exact(less, documents, 20) >= shortlist.FOUND_IN_TRAINING - 0.05
+
+
 def test_an_inverted_file_is_left_where_it_would_look_at_most_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "worth_trying", lambda *sizes: True)
     rng = np.random.default_rng(0)

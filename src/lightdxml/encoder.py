@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Precision
 from lightdxml.kernels import bag, parallel
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.half import readable, width
 
 _ROWS = 1024
 
@@ -31,7 +31,7 @@ class Encoder:
     Attributes
     ----------
     vectors
-        One vector a feature, float32 or float16.
+        One vector a feature, float32 or float16; of a compressed model int8, with a scale behind each.
     relu
         Whether negative coordinates of the sum are set to 0.
     residual
@@ -58,7 +58,7 @@ def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
     >>> encode(Encoder(vectors), csr_matrix([[0.5, 0.5], [0, 0]], dtype=np.float32)).tolist()
     [[0.5, 1.0], [0.0, 0.0]]
     """
-    out = np.empty((X.shape[0], encoder.vectors.shape[1]), dtype=np.float32)
+    out = np.empty((X.shape[0], width(encoder.vectors)), dtype=np.float32)
     rows = np.arange(X.shape[0], dtype=np.int64)
     pointers = X.indptr.astype(np.int64)
     vectors = readable(encoder.vectors)

@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import parallel
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.half import readable, wide, width
 
 # Clusters for the square root of the number of vectors; more cost more to find, fewer are larger than need be.
 _CLUSTERS = 4.0
@@ -99,7 +99,7 @@ def build(
     Parameters
     ----------
     vectors
-        float32 or float16.
+        float32, float16, or int8 as `half.narrowed` makes it.
     k, recall
         The share of the k nearest vectors that a search is to find.
     queries
@@ -121,6 +121,14 @@ def build(
         return restore(centres, whole.cluster_of, _probes(whole, vectors, queries, min(k, n), recall))
 
 
+def with_recall(
+    index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float
+) -> InvertedFile:
+    """Return the same clusters, of which a search looks into as many as it takes to find that share."""
+    with _one_blas_thread():
+        return replace(index, probes=_probes(index, vectors, queries, min(k, len(vectors)), recall))
+
+
 def cluster_count(n: int) -> int:
     """Return into how many clusters so many vectors are put.
 
@@ -131,7 +139,7 @@ def cluster_count(n: int) -> int:
 
 
 def _rows(vectors: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float32]:
-    out = np.empty((len(places), vectors.shape[1]), dtype=np.float32)
+    out = np.empty((len(places), width(vectors)), dtype=np.float32)
     kernels.widen_rows(readable(vectors), places.astype(np.int32), out)
     return out
 
@@ -155,8 +163,7 @@ def _assign(vectors: NDArray[Any], centres: NDArray[np.float32]) -> NDArray[np.i
     nearest = np.empty(len(vectors), dtype=np.int32)
 
     def look(bounds: tuple[int, int]) -> None:
-        rows = np.ascontiguousarray(vectors[slice(*bounds)], dtype=np.float32)
-        nearest[slice(*bounds)] = (rows @ centres.T).argmax(axis=1)
+        nearest[slice(*bounds)] = (wide(vectors[slice(*bounds)]) @ centres.T).argmax(axis=1)
 
     parallel.run(look, parallel.fixed_chunks(len(vectors), _CHUNK))
     return nearest
@@ -225,7 +232,7 @@ def _search_chosen(
     clusters, rows = np.nonzero(chosen.T)
     ends = np.searchsorted(clusters, np.arange(len(index.centres) + 1))
     bits = readable(vectors)
-    room = np.empty((int(index.sizes.max()), vectors.shape[1]), dtype=np.float32)
+    room = np.empty((int(index.sizes.max()), width(vectors)), dtype=np.float32)
     for cluster in np.flatnonzero((np.diff(ends) > 0) & (index.sizes > 0)):
         places = index.places[index.pointers[cluster] : index.pointers[cluster + 1]]
         those = rows[ends[cluster] : ends[cluster + 1]]
@@ -243,7 +250,7 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
         part = queries[slice(*bounds)]
         best, rows = _Best.start(len(part), k), np.arange(len(part))
         for first, last in parallel.fixed_chunks(len(vectors), _BLOCK):
-            block = part @ np.asarray(vectors[first:last], dtype=np.float32).T
+            block = part @ wide(vectors[first:last]).T
             places = np.arange(first, last, dtype=np.int32)
             kernels.keep_best(block, rows, places, best.found, best.scores, best.counts)
         found[slice(*bounds)] = best.in_order()

@@ -63,7 +63,7 @@ class Model:
     encoder
         From features to embeddings.
     classifier
-        w_j of every label, the bias in the last column; float32 or float16.
+        w_j of every label, the bias in the last column; float32 or float16, or int8 with its scale and bias behind.
     shortlist
         The index of label embeddings.
     everywhere

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import faiss as _faiss
@@ -14,7 +14,7 @@ from lightdxml import inverted_file
 from lightdxml.config import Index
 from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import clusters, ova, parallel
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.half import readable, wide, width
 
 # Its type information leaves out much of what its wrappers add.
 faiss: Any = _faiss
@@ -30,6 +30,9 @@ _PRODUCT, _CLUSTER, _BUILD = 1.7, 13, 3
 # The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
 # enough, and positives are known.
 FOUND_IN_TRAINING = 0.8
+# And the share of clusters that they are looked for in, at the most: where that is too little, before a training has
+# learnt much, the nearest labels are hardly nearer than others.
+_MOST_LOOKED_AT = 0.1
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
@@ -50,7 +53,7 @@ class Shortlist:
     labels
         The labels in it, by position; labels without documents are not among them.
     vectors
-        Their embeddings ŷ at length 1, float32 or float16.
+        Their embeddings ŷ at length 1, float32, float16 or int8.
     index
         The search structure: faiss's, or an `InvertedFile`.
     """
@@ -59,6 +62,29 @@ class Shortlist:
     labels: NDArray[np.int32]
     vectors: NDArray[Any]
     index: Any
+
+
+class _Exact:
+    """All vectors as faiss searches them for many documents, made when they are first searched.
+
+    They are a copy in float32: a process that only ever looks up single documents does without, and shares the model
+    with others. Threads that come first at once may make one each; all but one are dropped.
+    """
+
+    def __init__(self, vectors: NDArray[Any]) -> None:
+        self._vectors = vectors
+        self._index: Any = None
+
+    def __reduce__(self) -> Any:
+        return _Exact, (self._vectors,)
+
+    def ready(self) -> Any:
+        """Return faiss's index."""
+        if self._index is None:
+            index = faiss.IndexFlatIP(width(self._vectors))
+            index.add(wide(self._vectors))
+            self._index = index
+        return self._index
 
 
 @dataclass(frozen=True)
@@ -105,9 +131,9 @@ def build(
     ('exact', [[6]])
     """
     chosen = kind_for(kind, len(labels))
+    index: Any
     if chosen == "exact":
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(np.ascontiguousarray(vectors, dtype=np.float32))
+        index = _Exact(vectors)
     elif chosen == "ivf":
         built = isinstance(structure, InvertedFile)
         index = structure if built else inverted_file.build(vectors, k, queries)
@@ -133,9 +159,13 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     An exact one is left for an inverted file, which finds four in five of the same labels, where its clusters are told
     apart well enough: before a training has learnt much, they are not.
     """
-    if shortlist.kind != "exact" or not worth_trying(len(shortlist.labels), *documents.shape):
-        return shortlist
     n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
+    if shortlist.kind == "ivf":
+        index = inverted_file.with_recall(shortlist.index, shortlist.vectors, sample, k, FOUND_IN_TRAINING)
+        probes = min(index.probes, max(1, round(_MOST_LOOKED_AT * len(index.centres))))
+        return replace(shortlist, index=replace(index, probes=probes))
+    if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
+        return shortlist
     index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
     looked_at = n * inverted_file.share_of_work(index, sample)
     if _PRODUCT * looked_at + _CLUSTER * len(index.centres) > n:
@@ -155,14 +185,14 @@ def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
 
 
 def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
-    wide = np.ascontiguousarray(vectors, dtype=np.float32)
-    index = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
+    all_wide = wide(vectors)
+    index = faiss.IndexHNSWFlat(width(vectors), _LINKS, faiss.METRIC_INNER_PRODUCT)
     if graph is not None:
-        _restore(index, wide, graph)
+        _restore(index, all_wide, graph)
     else:
         index.hnsw.efConstruction = _BUILD_BREADTH
         # Several threads would insert in an order of their own, and the graph would differ from run to run.
-        _on_one_thread(lambda: index.add(wide))
+        _on_one_thread(lambda: index.add(all_wide))
     return index
 
 
@@ -247,12 +277,14 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
         ]
         return nearest
     found = np.empty((len(documents), k), dtype=np.int32)
-    parameters = faiss.SearchParametersHNSW(efSearch=max(k, 16)) if shortlist.kind == "hnsw" else None
+    exact = shortlist.kind == "exact"
+    index = shortlist.index.ready() if exact else shortlist.index
+    parameters = None if exact else faiss.SearchParametersHNSW(efSearch=max(k, 16))
 
     def look(bounds: tuple[int, int]) -> None:
         # The setting is each thread's own. Chunks of one size on one thread each: the same bits at any thread count.
         start, stop = bounds
-        _, places = _on_one_thread(lambda: shortlist.index.search(documents[start:stop], k, params=parameters))
+        _, places = _on_one_thread(lambda: index.search(documents[start:stop], k, params=parameters))
         found[start:stop] = np.where(places >= 0, shortlist.labels[places], -1)
 
     parallel.run(look, parallel.fixed_chunks(len(documents), _QUERIES))

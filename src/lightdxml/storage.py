@@ -27,14 +27,16 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
+from lightdxml.kernels.half import BIAS, SCALE
 from lightdxml.label_tree import LabelTree
 from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
-FORMAT = 4
-# Format 2 had no sparse view, format 3 no label tree, and no settings for them.
-_READ = (2, 3, 4)
+FORMAT = 5
+# Format 2 had no sparse view, format 3 no label tree, and no settings for them; format 4 no int8.
+_READ = (2, 3, 4, 5)
+_BEFORE_INT8 = 4
 _SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
 _SINCE_4 = {"label_tree", "learn_validation"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
@@ -56,6 +58,7 @@ _NUMBERS = (
     "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
     "cluster_of", "cluster_probes", "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
 )  # fmt: skip
+_MAY_BE_NARROW = ("word_vectors", "classifier", "label_embeddings")
 _LARGE_NUMBERS = ("sparse_pointers", "tree_pointers")
 _KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "tree_biases", "cluster_centres")
 
@@ -188,7 +191,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         _write_json(folder / _LABELS, list(model.label_names))
     _write_json(folder / _HISTORY, history)
     manifest = {
-        "format": FORMAT,
+        "format": FORMAT if model.classifier.dtype == np.int8 else _BEFORE_INT8,
         "lightdxml": version,
         "config": asdict(model.config),
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
@@ -412,9 +415,9 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
     D = config.D
     n_labels, n_indexed = len(arrays["classifier"]), len(arrays["labels"])
     shapes = {
-        "word_vectors": (len(arrays["word_vectors"]), D),
-        "classifier": (n_labels, D + 1),
-        "label_embeddings": (n_indexed, D),
+        "word_vectors": (len(arrays["word_vectors"]), D + _behind(arrays["word_vectors"], SCALE)),
+        "classifier": (n_labels, D + (_behind(arrays["classifier"], SCALE + BIAS) or 1)),
+        "label_embeddings": (n_indexed, D + _behind(arrays["label_embeddings"], SCALE)),
         "labels": (n_indexed,),
         "everywhere": (len(arrays["everywhere"]),),
         "label_frequency": (n_labels,),
@@ -492,12 +495,20 @@ def _ascending(numbers: NDArray[np.int32]) -> bool:
     return bool((numbers[1:] > numbers[:-1]).all())
 
 
+def _behind(array: NDArray[Any], size: int) -> int:
+    """Return how many bytes follow the numbers of a row of int8; none for other types."""
+    return size if array.dtype == np.int8 else 0
+
+
 def _types_of(name: str) -> tuple[Any, ...]:
     if name in _NUMBERS:
         return (np.dtype(np.int32),)
     if name in _LARGE_NUMBERS:
         return (np.dtype(np.int64),)
-    return (np.dtype(np.float32),) if name in _KEPT_AS_THEY_ARE else (np.dtype(np.float16), np.dtype(np.float32))
+    if name in _KEPT_AS_THEY_ARE:
+        return (np.dtype(np.float32),)
+    floats = (np.dtype(np.float16), np.dtype(np.float32))
+    return (*floats, np.dtype(np.int8)) if name in _MAY_BE_NARROW else floats
 
 
 def _check_numbers(arrays: dict[str, NDArray[Any]]) -> None:
@@ -506,10 +517,17 @@ def _check_numbers(arrays: dict[str, NDArray[Any]]) -> None:
         raise ValueError("a label has a negative number of documents")
 
 
+def _floats_of(array: NDArray[Any], behind: int) -> NDArray[Any]:
+    """Return the numbers of an array that may be none: of one of int8, what follows each row."""
+    if array.dtype != np.int8:
+        return array
+    return np.ascontiguousarray(array[:, -behind:]).view(np.float32)
+
+
 def check_finite(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise where an array holds NaN or infinite values."""
     for name, array in arrays.items():
-        flat = array.reshape(-1)
+        flat = _floats_of(array, SCALE + BIAS if name == "classifier" else SCALE).reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             if not np.isfinite(flat[start : start + _BLOCK]).all():
                 raise ValueError(f"its array {name} holds NaN or infinite values")

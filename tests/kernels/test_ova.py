@@ -28,11 +28,17 @@ def batch(rng: np.random.Generator, B: int = 6, L: int = 5, D: int = 7) -> tuple
 
 
 def run_step(
-    X: NDArray[Any], W: NDArray[Any], Y: csr_matrix, shortlists: NDArray[Any], rate: float = 0.0, **settings: Any
+    X: NDArray[Any],
+    W: NDArray[Any],
+    Y: csr_matrix,
+    shortlists: NDArray[Any],
+    rate: float = 0.0,
+    square: NDArray[np.float32] | None = None,
 ) -> tuple[float, NDArray[np.float32], classifier.Classifier]:
     """One step through the module that training uses, without the features."""
-    config = Config(D=X.shape[1], batch_size=len(X), random_negatives=0, **settings)
-    state = classifier.Classifier(W.copy(), adam.first_means(W), np.zeros(len(W), dtype=np.float32))
+    config = Config(D=X.shape[1], batch_size=len(X), random_negatives=0)
+    usual = np.zeros(len(W), dtype=np.float32) if square is None else square.copy()
+    state = classifier.Classifier(W.copy(), adam.first_means(W), usual)
     room = classifier.scratch(Y, shortlists.shape[1], 0, config)
     rows = np.arange(len(X), dtype=np.int64)
     nowhere = np.empty(0, dtype=np.int32)
@@ -90,6 +96,20 @@ def test_weights_move_as_adam_with_one_step_size_a_row_moves_them(documents: int
     # The first step is the learning rate, times the gradient over its root mean square.
     size = np.sqrt((gradient**2).mean(axis=1, keepdims=True))
     np.testing.assert_allclose(state.W, W - 0.1 * gradient / size, rtol=1e-3, atol=1e-4)
+
+
+def test_labels_that_would_hardly_move_are_passed_over_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, W, Y = batch(np.random.default_rng(1))
+    usual = np.array([0, 1e5, 0, 1e5, 0], dtype=np.float32)
+    moved = []
+    for large in (1 << 28, 0):
+        monkeypatch.setattr(classifier, "_LARGE", large)
+        loss, gradient, state = run_step(X, W, Y, all_labels(*Y.shape), 0.1, square=usual)
+        moved.append((loss, gradient, (state.W != W).any(axis=1).tolist()))
+    assert moved[0][0] == moved[1][0]
+    assert moved[0][2] == [True] * 5
+    assert moved[1][2] == [True, False, True, False, True]
+    assert not np.allclose(moved[0][1], moved[1][1])
 
 
 def test_labels_outside_the_batch_are_not_touched() -> None:

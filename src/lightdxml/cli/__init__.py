@@ -12,6 +12,7 @@ import typer
 from lightdxml import __version__
 from lightdxml.cli import (
     bench,
+    compress,
     data_convert,
     data_get,
     data_info,
@@ -47,6 +48,7 @@ app.command("explain")(explain.run)
 app.command("evaluate")(evaluate.run)
 app.command("report")(report.run)
 app.command("info")(info.run)
+app.command("compress")(compress.run)
 app.add_typer(bench.app, name="bench")
 app.add_typer(data, name="data")
 data.command("list")(data_list.run)

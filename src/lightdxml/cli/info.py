@@ -37,7 +37,8 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "index": trained.shortlist.kind,
         "precision": str(trained.classifier.dtype),
         "validation": trained.metrics,
-        "rounding": _rounding(model),
+        "rounding": _of_history(model, "rounding"),
+        "compressed": _of_history(model, "compression"),
         "bytes": sizes,
         "config": manifest["config"],
         "text": manifest["text"],
@@ -49,11 +50,11 @@ def run(model: ModelFolder, json: Json = False) -> None:
     print_table(escape(str(model)), ("", "", ""), [*_rows(content), *_settings(content)])
 
 
-def _rounding(model: Path) -> dict[str, Any] | None:
-    """Return the validation figures before and after rounding to the precision that is kept."""
+def _of_history(model: Path, phase: str) -> dict[str, Any] | None:
+    """Return what a model's history says of a phase, as of rounding to the precision that is kept."""
     from lightdxml import storage
 
-    return next((entry for entry in storage.read_history(model) if entry.get("phase") == "rounding"), None)
+    return next((entry for entry in storage.read_history(model) if entry.get("phase") == phase), None)
 
 
 def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -87,7 +88,12 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
         lost = float(rounding["before"]["P@1"]) - float(rounding["after"]["P@1"])
     except (KeyError, TypeError, ValueError):
         return rows  # the model does not say
-    return [*rows, (f"{content['precision']} costs", f"{lost:+.2f}", "points of P@1 on validation documents")]
+    rows.append(
+        (f"{rounding.get('precision', content['precision'])} costs", f"{lost:+.2f}", "points of P@1 on validation")
+    )
+    if content["compressed"]:
+        rows.append(("compressed", content["precision"], "after these figures were measured"))
+    return rows
 
 
 def _settings(content: dict[str, Any]) -> list[tuple[str, str, str]]:

@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.half import widen
+from lightdxml.kernels.half import row_scale, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 from lightdxml.kernels.postings import push
 
 
 @kernel
 def widen_rows(vectors: NDArray[Any], places: NDArray[np.int32], out: NDArray[np.float32]) -> None:
-    """Fill out with the vectors at these places; float32, or float16 as `half.readable` hands them over."""
+    """Fill out with the vectors at these places; float32, int8, or float16 as `half.readable` hands it over."""
     for i in range(places.size):
         vector = vectors[places[i]]
+        scale = row_scale(vector, out.shape[1])
         for d in range(out.shape[1]):
-            out[i, d] = widen(vector[d])
+            out[i, d] = widen(vector[d]) * scale
 
 
 @kernel
@@ -54,13 +55,13 @@ def scan(
     places: NDArray[np.int32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the products of one document and the vectors at these places (float32 or float16)."""
+    """Fill out[start:stop] with the products of one document and the vectors at these places (of any kind)."""
     for i in range(start, stop):
         vector = vectors[places[i]]
         product = np.float32(0.0)
         for d in range(document.size):
             product += widen(vector[d]) * document[d]
-        out[i] = product
+        out[i] = product * row_scale(vector, document.size)
 
 
 @kernel

@@ -1,7 +1,8 @@
-"""Numbers of 16 bits in arrays: float16 to keep, bfloat16 to train with; computing is done in float32.
+"""Numbers of 16 and 8 bits in arrays: float16 and int8 to keep, bfloat16 to train with; computing is done in float32.
 
 Numba has no 16-bit floats of its own: arrays of them are handed to kernels as uint16, and turned into float32 by
-integer arithmetic that every processor's vector units can do.
+integer arithmetic that every processor's vector units can do. A row of int8 has its own scale: it and, in a classifier,
+the bias follow in the row as the bytes of float32, so that all of a row lies in one place.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ _SIGN, _REST = np.uint32(0x8000), np.uint32(0x7FFF)
 _SCALE = np.float32(2.0**112)
 _BELOW_HALF = np.uint32(0x7FFF)
 _ONE = np.uint32(1)
+# Bytes of a row of int8 behind its numbers.
+SCALE = BIAS = 4
+_LARGEST, _ROWS = np.float32(127), 8192
 _13, _16 = np.uint32(13), np.uint32(16)
 
 
@@ -46,6 +50,106 @@ float_of_bits: Any = intrinsic(_float_of_bits)
 bits_of_float: Any = intrinsic(_bits_of_float)
 
 
+def narrowed(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = None) -> NDArray[np.int8]:
+    """Return rows as int8, each with its scale behind it, and its bias if there are some.
+
+    >>> narrowed(np.array([[1.27, -0.5]], dtype=np.float32))[:, :2].tolist()
+    [[127, -50]]
+    """
+    n, width = rows.shape
+    out = np.empty((n, width + SCALE + (0 if biases is None else BIAS)), dtype=np.int8)
+    # A part at a time: all of a large model in float32 would need several times its memory.
+    for first in range(0, n, _ROWS):
+        part = rows[first : first + _ROWS]
+        scales = np.abs(part).max(axis=1, initial=0).astype(np.float32) / _LARGEST
+        steps = np.rint(part / np.where(scales > 0, scales, 1)[:, None])
+        # Of the smallest numbers that there are the scale is too coarse.
+        out[first : first + _ROWS, :width] = np.clip(steps, -_LARGEST, _LARGEST)
+        out[first : first + _ROWS, width : width + SCALE] = scales[:, None].view(np.int8)
+    if biases is not None:
+        out[:, width + SCALE :] = np.ascontiguousarray(biases, dtype=np.float32)[:, None].view(np.int8)
+    return out
+
+
+def width(array: NDArray[Any]) -> int:
+    """Return how many numbers a row of vectors has.
+
+    >>> width(narrowed(np.ones((2, 3), dtype=np.float32))), width(np.ones((2, 3)))
+    (3, 3)
+    """
+    columns = int(array.shape[1])
+    return columns - SCALE if array.dtype == np.int8 else columns
+
+
+def wide(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return rows of vectors of any of these kinds as float32.
+
+    >>> wide(narrowed(np.array([[1.27, -0.5]], dtype=np.float32))).round(3).tolist()
+    [[1.2699999809265137, -0.5]]
+    """
+    if rows.dtype != np.int8:
+        return np.ascontiguousarray(rows, dtype=np.float32)
+    scales = np.ascontiguousarray(rows[:, -SCALE:]).view(np.float32)
+    widened: NDArray[np.float32] = rows[:, :-SCALE] * scales
+    return widened
+
+
+def wide_classifier(rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return rows of a classifier of any of these kinds as float32, the bias in the last column.
+
+    >>> wide_classifier(narrowed(np.array([[1.27]], dtype=np.float32), np.array([-4.0]))).round(2).tolist()
+    [[1.2699999809265137, -4.0]]
+    """
+    if rows.dtype != np.int8:
+        return np.ascontiguousarray(rows, dtype=np.float32)
+    biases = np.ascontiguousarray(rows[:, -BIAS:]).view(np.float32)
+    return np.concatenate([wide(rows[:, :-BIAS]), biases], axis=1)
+
+
+def row_scale(row: NDArray[Any], at: int) -> Any:
+    """Return what the numbers of a row are to be multiplied by; its bytes begin at `at` where it is one of int8."""
+    return np.ascontiguousarray(row[at : at + SCALE]).view(np.float32)[0] if row.dtype == np.int8 else np.float32(1.0)
+
+
+@overload(row_scale, inline="always")
+def _row_scale(row: Any, at: Any) -> Any:
+    def stored(row: Any, at: Any) -> Any:
+        return float_of_bytes(row, at)
+
+    def one(row: Any, at: Any) -> Any:
+        return np.float32(1.0)
+
+    return stored if row.dtype == types.int8 else one
+
+
+def row_bias(row: NDArray[Any], at: int) -> Any:
+    """Return the bias of a classifier's row, whose weights end at `at`."""
+    if row.dtype == np.int8:
+        return np.ascontiguousarray(row[at + SCALE : at + SCALE + BIAS]).view(np.float32)[0]
+    return widen(row[at])
+
+
+@overload(row_bias, inline="always")
+def _row_bias(row: Any, at: Any) -> Any:
+    def stored(row: Any, at: Any) -> Any:
+        return float_of_bytes(row, at + SCALE)
+
+    def last(row: Any, at: Any) -> Any:
+        return widen(row[at])
+
+    return stored if row.dtype == types.int8 else last
+
+
+@kernel
+def float_of_bytes(row: NDArray[np.int8], at: int) -> np.float32:
+    """Return the float32 whose four bytes, the lowest first, begin here."""
+    bits = np.uint32(0)
+    for i in range(4):
+        bits |= np.uint32(np.uint8(row[at + i])) << np.uint32(8 * i)
+    value: np.float32 = float_of_bits(bits)
+    return value
+
+
 def readable(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of float16 as its bits, which kernels can `widen`; any other as it is.
 
@@ -56,12 +160,14 @@ def readable(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def widen(value: Any) -> Any:
-    """Return a number of an array as float32: float32 as it is, uint16 as the float16 with these bits.
+    """Return a number of an array as float32: float32 as it is, int8 without its scale, uint16 as a float16's bits.
 
     >>> float(widen(np.float16(0.5).view(np.uint16)))
     0.5
     """
-    return value if isinstance(value, np.float32) else np.float32(np.uint16(value).view(np.float16))
+    return (
+        np.float32(value) if isinstance(value, np.float32 | np.int8) else np.float32(np.uint16(value).view(np.float16))
+    )
 
 
 @overload(widen, inline="always")
@@ -74,6 +180,11 @@ def _widen(value: Any) -> Any:
         size = float_of_bits((bits & _REST) << _13) * _SCALE
         return float_of_bits(bits_of_float(size) | ((bits & _SIGN) << _16))
 
+    def from_int8(value: Any) -> Any:
+        return np.float32(value)
+
+    if value == types.int8:
+        return from_int8
     return as_it_is if value == types.float32 else from_float16
 
 

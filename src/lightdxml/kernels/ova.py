@@ -13,8 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.half import to_bfloat16, widen
+from lightdxml.kernels.ahead import fetch
+from lightdxml.kernels.half import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
+
+# By so many labels are rows asked for before it is their turn: about as long as memory takes.
+_AHEAD = 2
 
 
 @kernel
@@ -155,11 +159,13 @@ def step(
     targets: NDArray[np.float32],
     weights: NDArray[np.float32],
     X: NDArray[np.float32],
+    lengths: NDArray[np.float32],
     W: NDArray[np.float32],
     mean: NDArray[np.uint16],
     square: NDArray[np.float32],
     scale: np.float32,
     rate: np.float32,
+    least: np.float32,
     dX: NDArray[np.float32],
 ) -> float:
     """Train the labels found[start:stop] on their pairs.
@@ -172,10 +178,14 @@ def step(
         What is true of each pair and how much it counts, by place.
     X
         The batch's documents, D columns.
+    lengths
+        Their squared lengths, and 1 for the bias.
     W, mean, square
         The labels' weights, of which the last of D + 1 columns is the bias, and Adam's two means of them.
     scale
         What each pair's loss is multiplied by.
+    least
+        A label whose mean squared gradient is less than this share of what it usually is stays as it is.
     dX
         The gradient to X is added to it.
 
@@ -192,12 +202,17 @@ def step(
         most = max(most, found_pointers[c + 1] - found_pointers[c])
     values = np.empty(most, np.float32)
     for c in range(start, stop):
+        if c + _AHEAD < stop:
+            fetch(W[found[c + _AHEAD]])
+            fetch(mean[found[c + _AHEAD]])
         label = found[c]
         w = W[label]
         first = found_pointers[c]
         n = found_pointers[c + 1] - first
         _label_scores(w, X, rows, first, n, values)
         loss += _errors(values, n, targets, weights, places, first, scale)
+        if _most(values, n, rows, first, lengths) < least * np.float32(D + 1) * square[label]:
+            continue
         if n == 1:
             _single(W, mean, square, label, X[rows[first]], dX[rows[first]], values[0], rate)
         else:
@@ -261,6 +276,22 @@ def _errors(
         # What is lost in rounding anyway must not become numbers that processors are slow with (denormals).
         values[i] = error if abs(error) > NEGLIGIBLE else zero
     return loss
+
+
+@fast_kernel
+def _most(
+    errors: NDArray[np.float32],
+    n: int,
+    rows: NDArray[np.int32],
+    first: int,
+    lengths: NDArray[np.float32],
+) -> np.float32:
+    """Return what the squared length of a label's gradient is at the most: that of documents in one direction."""
+    total = np.float32(0.0)
+    for i in range(n):
+        total += errors[i] * errors[i] * lengths[rows[first + i]]
+    most: np.float32 = total * np.float32(n)
+    return most
 
 
 @fast_kernel
@@ -338,7 +369,7 @@ def cosines(
 ) -> None:
     """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1.
 
-    Vectors are float32, or float16 as `half.readable` hands them over.
+    Vectors are float32, int8, or float16 as `half.readable` hands it over.
     """
     D = directions.shape[1]
     for b in range(start, stop):
@@ -348,20 +379,20 @@ def cosines(
             product = np.float32(0.0)
             for d in range(D):
                 product += widen(vector[d]) * x[d]
-            out[b, i] = product
+            out[b, i] = product * row_scale(vector, D)
 
 
 @fast_kernel
 def scan(
     start: int, stop: int, direction: NDArray[np.float32], vectors: NDArray[Any], out: NDArray[np.float32]
 ) -> None:
-    """Fill out[start:stop] with the products of one document and these vectors (float32 or float16)."""
+    """Fill out[start:stop] with the products of one document and these vectors (of any kind)."""
     for i in range(start, stop):
         vector = vectors[i]
         product = np.float32(0.0)
         for d in range(direction.size):
             product += widen(vector[d]) * direction[d]
-        out[i] = product
+        out[i] = product * row_scale(vector, direction.size)
 
 
 @fast_kernel
@@ -375,7 +406,7 @@ def scores(
 ) -> None:
     """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none.
 
-    Weights are float32, or float16 as `half.readable` hands them over.
+    Weights are float32, int8, or float16 as `half.readable` hands it over.
     """
     D = X.shape[1]
     for b in range(start, stop):
@@ -389,4 +420,4 @@ def scores(
             score = np.float32(0.0)
             for d in range(D):
                 score += widen(w[d]) * x[d]
-            out[b, i] = score + widen(w[D])
+            out[b, i] = score * row_scale(w, D) + row_bias(w, D)

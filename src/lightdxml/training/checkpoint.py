@@ -33,7 +33,7 @@ from lightdxml.training.snapshot import Frame
 from lightdxml.training.state import State
 
 # What a snapshot holds, and how; another number, and earlier checkpoints are refused.
-_FORMAT = 3
+_FORMAT = 4
 _ARRAYS, _FACTS, _LOCK = "arrays.safetensors", "state.json", "lock"
 _KEPT = 2
 _MOST_FACTS = 1 << 28

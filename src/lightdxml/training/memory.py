@@ -161,12 +161,15 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     start, best = _held_always(sizes, config), Counter({"best model": kept * (words + classes)})
     # Threads keep the room in which they searched.
     always = start + Counter({"shortlists": _search(sizes, config)})
-    # To see whether float16 can hold an array, its absolute values are taken; to widen it for the index, a copy.
+    # To see whether float16 can hold an array, its absolute values are taken.
     absolute = max(_FLOAT * words, kept * words + _FLOAT * classes) if half else 0
     # An inverted file is the index, or is built beside an exact one to find shortlists by.
     clustering = Counter({"index": _clustering(sizes, config) if _kind(sizes, config) == "ivf" else 0})
     beside = Counter({"index": _clustering(sizes, config) if _inverted_beside(sizes, config) else 0})
     candidates = _candidates(sizes, config)
+    # An exact index is made when it is first searched, from a copy in float32.
+    exact = _kind(sizes, config) == "exact"
+    widened = Counter({"index": label_vectors if exact and half else 0})
     refresh = always + best + index
     sparse = _sparse_moments(sizes, config, n)
     # After the last refresh shortlists are only as long as the sparse view needs them.
@@ -177,10 +180,10 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
         "moving": _before_moving(sizes, config),
         "start": start + Counter({"weights": max(_FLOAT * words, 2 * _FLOAT * classes)}),
         "label embeddings": refresh + embeddings + centroids + Counter({"index": 3 * label_vectors}),
-        "index": refresh + index + embeddings + centroids + Counter({"index": (1 + half) * label_vectors})
-        + clustering,
-        "search": refresh + index + embeddings + shortlists + beside,
-        "validation": refresh + index + shortlists + Counter({"validation": candidates}),
+        "index": refresh + index + embeddings + centroids
+        + Counter({"index": 0 if exact else (1 + half) * label_vectors}) + clustering,
+        "search": refresh + index + embeddings + shortlists + beside + widened,
+        "validation": refresh + index + shortlists + Counter({"validation": candidates}) + widened,
         "best model": always + index + shortlists
         + Counter({"best model": max(absolute, kept * (words + classes)), "validation": 3 * candidates // 8}),
         "epoch": refresh + shortlists + Counter({"batches": _batch(sizes, config)}),
