@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from classifier_step import roofs
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
@@ -67,18 +68,6 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 def disk(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.iterdir()) / 1e9
-
-
-def copy_speed() -> float:
-    """Return GB/s, read and written, of a large copy by all threads."""
-    source = np.ones(100_000_000, dtype=np.float32)
-    target = np.empty_like(source)
-    chunks = parallel.fixed_chunks(len(source), 10_000_000)
-
-    def copy(bounds: tuple[int, int]) -> None:
-        target[slice(*bounds)] = source[slice(*bounds)]
-
-    return 2 * source.nbytes / min(timed(lambda: parallel.run(copy, chunks))[1] for _ in range(4)) / 1e9
 
 
 def made(folder: Path, recipe: Recipe) -> None:
@@ -357,7 +346,7 @@ def main() -> None:
     elif arguments.command == "growth":
         growth(arguments.out)
     elif arguments.command == "copy":
-        print(copy_speed())
+        print(roofs()[1])
     elif arguments.command == "make":
         make(Recipe(**arguments.recipe), arguments.folder, Progress(show=True), overwrite=True)
     else:

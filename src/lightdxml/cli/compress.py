@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,9 +80,6 @@ def _check(model: Path, out: Path, precision: str, index: str | None, data: str 
 
 def _compress(before: LightDXML, out: Path, precision: Any, index: Any, loaded: Dataset | None) -> None:
     """Write the smaller model, with a note of what was done in its history."""
-    import copy
-    import time
-
     from lightdxml.compression import compressed
 
     start = time.perf_counter()

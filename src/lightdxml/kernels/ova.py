@@ -211,7 +211,7 @@ def step(
         n = found_pointers[c + 1] - first
         _label_scores(w, X, rows, first, n, values)
         loss += _errors(values, n, targets, weights, places, first, scale)
-        if _most(values, n, rows, first, lengths) < least * np.float32(D + 1) * square[label]:
+        if least > 0 and _most(values, n, rows, first, lengths) < least * np.float32(D + 1) * square[label]:
             continue
         if n == 1:
             _single(W, mean, square, label, X[rows[first]], dX[rows[first]], values[0], rate)
