@@ -1,9 +1,10 @@
 """The paper's largest size on this machine, and how cost grows up to it.
 
 `python benchmarks/scale.py goals DATA MODEL [NAME=VALUE …]` trains on made-up data like AmazonTitles-670K with the
-paper's settings, predicts all test documents, and prints each goal beside what was measured. Data that is in the folder
-already is used again. `python benchmarks/scale.py growth OUT` measures one cycle (label encoder, index, shortlists, an
-epoch of the classifier) and prediction, each point in a process of its own, fits exponents and plots them.
+paper's settings, predicts all test documents, and prints each goal beside what was measured. Data and a model that
+are in their folders already are used again: what the training took is in MODEL.json. `python benchmarks/scale.py
+growth OUT` measures one cycle (label encoder, index, shortlists, an epoch of the classifier) and prediction, each
+point in a process of its own, fits exponents and plots them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from classifier_step import roofs
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
+from lightdxml import load as stored_model
 from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.data import load
@@ -115,23 +117,34 @@ def first_answer(folder: Path, how: str) -> tuple[float, float, float]:
 
 def goals(data: Path, folder: Path, settings: dict[str, Any]) -> None:
     made(data, like(LIKE))
+    noted = folder.with_suffix(".json")
+    if not (folder.exists() and noted.exists()):
+        alone("train", str(data), str(folder), str(noted), json.dumps(settings))
+    training = json.loads(noted.read_text("utf-8"))
     copied = float(alone("copy"))
-    parts, seconds = timed(lambda: load(data))
-    X, Y = parts.train.X, parts.train.Y
-    print(f"data read in {seconds:,.0f} s: X {X.shape}, {Y.nnz:,} labels of documents", flush=True)
-    model = LightDXML(preset=PRESET, verbose=True, **settings)
-    _, train = timed(lambda: model.fit(X, Y))
-    peak = peak_memory()["peak_mb"] / 1000
-    model.save(folder)
-    phases = phases_of(model)
+    model = stored_model(folder)
+    config, phases = model.model_.config, training["phases"]
     print({name: round(value, 1) for name, value in phases.items()})
-    config = model.model_.config
-    pairs = config.e_model * (config.k + config.random_negatives) * (X.shape[0] - validation_size(X.shape[0], config))
+    documents = training["documents"] - validation_size(training["documents"], config)
+    pairs = config.e_model * (config.k + config.random_negatives) * documents
     print(f"classifier: {pairs / phases['classifier'] / 1e6:.2f} M pairs/s")
     # If each pair had a label of its own that is moved: weights in float32 and means in bfloat16, read and written.
     moved = 2 * (4 + 2) * (config.D + 1) * pairs / phases["classifier"] / 1e9
     print(f"at most {moved:.1f} GB/s of label rows; a copy reaches {copied:.1f} GB/s", flush=True)
-    predicted(model, folder, parts.test, train, peak)
+    predicted(model, folder, load(data).test, training["seconds"], training["peak_gb"])
+
+
+def train(data: Path, folder: Path, noted: Path, settings: dict[str, Any]) -> None:
+    """Train and save a model, and note what it took."""
+    parts, reading = timed(lambda: load(data))
+    X, Y = parts.train.X, parts.train.Y
+    print(f"data read in {reading:,.0f} s: X {X.shape}, {Y.nnz:,} labels of documents", file=sys.stderr, flush=True)
+    model = LightDXML(preset=PRESET, verbose=True, **settings)
+    _, seconds = timed(lambda: model.fit(X, Y))
+    peak = peak_memory()["peak_mb"] / 1000
+    model.save(folder)
+    figures = {"seconds": seconds, "peak_gb": peak, "documents": X.shape[0], "phases": phases_of(model)}
+    noted.write_text(json.dumps({**figures, "history": model.history_}), "utf-8")
 
 
 def predicted(model: LightDXML, folder: Path, test: Any, train: float, peak: float) -> None:
@@ -332,6 +345,10 @@ def main() -> None:
     run.add_argument("settings", nargs="*", help="settings as name=value")
     grow = commands.add_parser("growth", help="time and memory against N, L, k and D")
     grow.add_argument("out", type=Path)
+    trains = commands.add_parser("train", help="the training of `goals`, for its own use")
+    for name in ("data", "model", "noted"):
+        trains.add_argument(name, type=Path)
+    trains.add_argument("settings", type=json.loads)
     commands.add_parser("copy", help="GB/s of a large copy")
     makes = commands.add_parser("make", help="data, for its own use")
     makes.add_argument("recipe", type=json.loads)
@@ -345,6 +362,8 @@ def main() -> None:
         goals(arguments.data, arguments.model, dict(one.split("=", 1) for one in arguments.settings))
     elif arguments.command == "growth":
         growth(arguments.out)
+    elif arguments.command == "train":
+        train(arguments.data, arguments.model, arguments.noted, arguments.settings)
     elif arguments.command == "copy":
         print(roofs()[1])
     elif arguments.command == "make":

@@ -1,9 +1,10 @@
 """Exact search, an inverted file and HNSW: `python benchmarks/shortlist.py [--labels 20000 50000] [--kinds exact ivf]`.
 
-For each number of labels: the time to build each index, milliseconds a document in a batch and alone, and the share of
-the exact shortlists that it finds. Labels lie in clusters of about `--around` each: with fewer than k, most of
-S_k is no nearer than chance, as in a training that has just begun, and hard to find. Seconds are those of the cores
-(`cpu`), which others at work on the machine do not lengthen, except for a document alone.
+`… --costs` prints what an inverted file costs in products of an exact search, by which training chooses. Else, for
+each number of labels: the time to build each index, milliseconds a document in a batch and alone, and the share of
+the exact shortlists that it finds. Labels lie in clusters of about `--around` each: with fewer than k, most of S_k is
+no nearer than chance, as in a training that has just begun, and hard to find. Seconds are those of the cores (`cpu`),
+which others at work on the machine do not lengthen, except for a document alone.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import shortlist
+from lightdxml import inverted_file, shortlist
 from lightdxml.encoder import unit_rows
 
-K, BATCH, SINGLE = 200, 4096, 50
+K, BATCH, SINGLE = 200, 8192, 50
 
 
 def clustered(rng: np.random.Generator, n: int, centres: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -27,15 +31,50 @@ def clustered(rng: np.random.Generator, n: int, centres: NDArray[np.float32]) ->
     return unit_rows(chosen + 0.7 * rng.standard_normal((n, D), dtype=np.float32) / np.float32(np.sqrt(D)))
 
 
+def cpu(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns and the seconds that it took of all cores."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start
+
+
+def costs(L: int, D: int, around: int) -> None:
+    """Print what a product, a cluster and a label's place in an inverted file cost, in products of an exact search."""
+    rng = np.random.default_rng(0)
+    centres = unit_rows(rng.standard_normal((max(10, L // around), D), dtype=np.float32))
+    vectors, documents = clustered(rng, L, centres).astype(np.float16), clustered(rng, BATCH, centres)
+    labels = np.arange(L, dtype=np.int32)
+    exact = shortlist.build(labels, vectors, "exact")
+    shortlist.search(exact, documents[:16], K)
+    unit = cpu(lambda: shortlist.search(exact, documents, K))[1] / (L * BATCH)
+    index, seconds = cpu(lambda: inverted_file.build(vectors, K, documents[::32]))
+    few, many = (inverted_file.probes_within(index, documents[::32], share) for share in (0.02, 0.2))
+    taken = []
+    for probes in (few, many):
+        tried = replace(index, probes=probes)
+        looked_at = L * BATCH * inverted_file.share_of_work(tried, documents[::8])
+        taken.append((looked_at, cpu(lambda tried=tried: inverted_file.search(tried, vectors, documents, K))[1]))  # type: ignore[misc]
+    (a, first), (b, second) = taken
+    product = (second - first) / (b - a)
+    cluster = (first - a * product) / (BATCH * len(index.centres))
+    shown = f"a product {product / unit:.2f}, a cluster {cluster / unit:.2f}"
+    print(f"{L:>8,} labels: {shown}, building {seconds / L / unit:,.0f} a label", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labels", type=int, nargs="*", default=[20_000, 50_000, 100_000])
     parser.add_argument("--around", type=int, default=400)
     parser.add_argument("--kinds", nargs="*", choices=shortlist.KINDS, default=shortlist.KINDS)
     parser.add_argument("--D", type=int, default=192)
+    parser.add_argument("--costs", action="store_true")
     arguments = parser.parse_args()
     D = arguments.D
     print(f"D={D}, k={K}, {arguments.around} labels around each direction")
+    if arguments.costs:
+        for L in arguments.labels:
+            costs(L, D, arguments.around)
+        return
     print(f"{'labels':>8} {'index':6} {'build cpu s':>11} {'batch cpu ms':>12} {'single ms':>10} {'recall':>7}")
     # Kernels are compiled before they are timed.
     for kind in arguments.kinds:

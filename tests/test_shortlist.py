@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,26 @@ def test_an_inverted_file_finds_most_of_what_exact_search_finds(dtype: Any) -> N
     assert shortlist.recall_of_exact(index, documents, 20) >= 0.93
     # Not because it looks at everything.
     assert inverted_file.share_of_work(index.index, documents) < 0.4
+
+
+def test_what_all_vectors_have_in_common_makes_a_search_look_no_further() -> None:
+    common = np.full(D, 2 / np.sqrt(D), dtype=np.float32)
+    vectors, queries = (unit_rows(clustered(n, seed=seed) + common) for n, seed in ((4000, 0), (64, 1)))
+    shares = []
+    for those, asked in ((clustered(4000), clustered(64, seed=1)), (vectors, queries)):
+        index = inverted_file.build(those, 20, asked)
+        shares.append(inverted_file.share_of_work(index, asked))
+    assert shares[1] < 1.3 * shares[0]
+
+
+def test_as_many_clusters_as_hold_a_share_of_the_vectors() -> None:
+    vectors, queries = clustered(3000), clustered(64, seed=1)
+    index = inverted_file.build(vectors, 20, queries)
+    assert inverted_file.probes_within(index, queries, 0.0) == 1
+    assert inverted_file.probes_within(index, queries, 1.0) == len(index.centres)
+    probes = inverted_file.probes_within(index, queries, 0.1)
+    seen = [inverted_file.share_of_work(replace(index, probes=n), queries) for n in (probes, probes + 1)]
+    assert seen[0] <= 0.1 < seen[1]
 
 
 def test_more_recall_takes_more_probes() -> None:

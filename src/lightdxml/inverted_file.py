@@ -16,17 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from lightdxml.encoder import to_unit_rows
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import parallel
 from lightdxml.kernels.half import readable, wide, width
 
 # Clusters for the square root of the number of vectors; more cost more to find, fewer are larger than need be.
-_CLUSTERS = 4.0
+_CLUSTERS = 16.0
 # So many vectors a centre, and so many rounds, move it to about where all vectors and more rounds would.
-SAMPLE, _ROUNDS = 32, 5
+SAMPLE, _ROUNDS = 16, 5
+# More centres than these are found in groups, for the square root of their number; then one looks into so many groups.
+_FEW_CENTRES, _GROUPS, _SAMPLE_OF_GROUP, _GROUPS_LOOKED_INTO = 512, 2.0, 64, 16
+_ROUNDS_OF_ALL = 4
 _SEED = 0
-_CHUNK, _BLOCK = 1024, 4096
+CHUNK, _BLOCK, _ASSIGNED = 2048, 4096, 1 << 16
+# So many vectors of a cluster, of a few hundred numbers each, are widened at a time: they stay close at hand.
+_BLOCK_OF_CLUSTER = 256
+# So many centres are compared with one query at a time.
+_CENTRES_AT_ONCE = 2048
 _FEW, _SAMPLE_QUERIES = 128, 256
+# Room for so many times as many vectors as are to be found: when it is full, the best are told from the others.
+ROOM = 2
 
 
 _lock = threading.Lock()
@@ -58,7 +68,7 @@ class InvertedFile:
     Attributes
     ----------
     centres
-        A direction of length 1 for each cluster.
+        A direction of length 1 for each cluster: where it lies as seen from the mean of all vectors.
     cluster_of
         The cluster of each vector.
     probes
@@ -114,8 +124,9 @@ def build(
     n = len(vectors)
     rng = np.random.default_rng(_SEED)
     with _one_blas_thread():
-        centres = _centres(vectors, cluster_count(n), rng)
-        whole = restore(centres, _assign(vectors, centres), len(centres))
+        mean = _mean(vectors)
+        centres, groups = _centres(vectors, mean, cluster_count(n), rng)
+        whole = restore(centres, _assign(vectors, mean, centres, groups), len(centres))
         if queries is None:
             queries = _rows(vectors, np.sort(rng.permutation(n)[:_SAMPLE_QUERIES]))
         return restore(centres, whole.cluster_of, _probes(whole, vectors, queries, min(k, n), recall))
@@ -144,29 +155,80 @@ def _rows(vectors: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float32]:
     return out
 
 
-def _centres(vectors: NDArray[Any], n: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    """Return the centres that a few rounds of spherical k-means find on a sample."""
-    order = rng.permutation(len(vectors))
-    centres = _rows(vectors, np.sort(order[:n]))
-    sample = _rows(vectors, np.sort(order[: n * SAMPLE]))
-    for _ in range(_ROUNDS):
-        sums = np.zeros_like(centres)
-        kernels.sum_rows(sample, _assign(sample, centres), sums)
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        # One that has lost all its vectors stays where it is.
-        centres = np.where(lengths > 0, sums / np.where(lengths > 0, lengths, 1), centres)
+def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the mean of all vectors.
+
+    They are clustered as seen from there: what all have in common adds the same to each one's product with a query, but
+    draws most of them to the few centres that have most of it.
+    """
+    sums = [
+        wide(vectors[first:last]).sum(axis=0, dtype=np.float64)
+        for first, last in parallel.fixed_chunks(len(vectors), _BLOCK)
+    ]
+    mean: NDArray[np.float32] = (np.sum(sums, axis=0) / len(vectors)).astype(np.float32)
+    return mean
+
+
+def _centres(
+    vectors: NDArray[Any], mean: NDArray[np.float32], n: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], InvertedFile]:
+    """Return the centres that spherical k-means finds on a sample, and an inverted file of them.
+
+    Centres are found in groups, as many in each as it has of the sample, and moved once more among all of them.
+    """
+    sample = _rows(vectors, np.sort(rng.permutation(len(vectors))[: n * SAMPLE])) - mean
+    to_unit_rows(sample)
+    n_groups = max(1, round(_GROUPS * math.sqrt(n)) if n > _FEW_CENTRES else 1)
+    middles = _k_means(sample[rng.permutation(len(sample))[: n_groups * _SAMPLE_OF_GROUP]], n_groups, rng)
+    group_of = _nearest(sample, middles)
+    sizes = np.bincount(group_of, minlength=n_groups)
+    seeds = rng.spawn(n_groups)
+
+    def divide(group: int) -> NDArray[np.float32]:
+        return _k_means(sample[group_of == group], math.ceil(n * sizes[group] / len(sample)), seeds[group])
+
+    parts = parallel.run(divide, range(n_groups))
+    centres = np.concatenate(parts)
+    groups = restore(middles, np.repeat(np.arange(n_groups), [len(part) for part in parts]).astype(np.int32), 1)
+    groups = replace(groups, probes=min(_GROUPS_LOOKED_INTO, n_groups))
+    for _ in range(_ROUNDS_OF_ALL if n_groups > 1 else 0):
+        centres = _moved(sample, search(groups, centres, sample, 1)[:, 0], centres)
+    return centres, groups
+
+
+def _k_means(rows: NDArray[np.float32], n: int, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return the centres of n clusters of rows (or of as many as there are rows) after a few rounds, on one thread."""
+    centres = rows[np.sort(rng.permutation(len(rows))[:n])]
+    for _ in range(_ROUNDS if len(rows) else 0):
+        centres = _moved(rows, _nearest(rows, centres), centres)
     return centres
 
 
-def _assign(vectors: NDArray[Any], centres: NDArray[np.float32]) -> NDArray[np.int32]:
-    """Return the nearest centre of each vector."""
-    nearest = np.empty(len(vectors), dtype=np.int32)
+def _nearest(rows: NDArray[np.float32], centres: NDArray[np.float32]) -> NDArray[np.int32]:
+    parts = [(rows[slice(*bounds)] @ centres.T).argmax(axis=1) for bounds in parallel.fixed_chunks(len(rows), CHUNK)]
+    return np.concatenate(parts).astype(np.int32)
 
-    def look(bounds: tuple[int, int]) -> None:
-        nearest[slice(*bounds)] = (wide(vectors[slice(*bounds)]) @ centres.T).argmax(axis=1)
 
-    parallel.run(look, parallel.fixed_chunks(len(vectors), _CHUNK))
-    return nearest
+def _moved(
+    rows: NDArray[np.float32], cluster_of: NDArray[np.int32], centres: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the direction of each cluster's rows; a centre that has lost all of them stays where it is."""
+    sums = np.zeros_like(centres)
+    kernels.sum_rows(rows, cluster_of, sums)
+    to_unit_rows(sums)
+    moved: NDArray[np.float32] = np.where(sums.any(axis=1, keepdims=True), sums, centres)
+    return moved
+
+
+def _assign(
+    vectors: NDArray[Any], mean: NDArray[np.float32], centres: NDArray[np.float32], groups: InvertedFile
+) -> NDArray[np.int32]:
+    """Return the nearest centre of each vector as seen from the mean, of those in the groups that are nearest."""
+    parts = [
+        search(groups, centres, wide(vectors[first:last]) - mean, 1)[:, 0]
+        for first, last in parallel.fixed_chunks(len(vectors), _ASSIGNED)
+    ]
+    return np.concatenate(parts)
 
 
 def _probes(whole: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float) -> int:
@@ -181,8 +243,16 @@ def _probes(whole: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.floa
 
 def share_of_work(index: InvertedFile, queries: NDArray[np.float32]) -> float:
     """Return which share of all vectors a search for such queries looks at."""
-    chosen = _chosen(index, queries, 1)
-    return float((chosen @ index.sizes.astype(np.float32)).mean() / len(index.cluster_of))
+    nearness = _nearness(index, queries)
+    seen = kernels.vectors_seen(nearness, _least(index, nearness, 1), index.sizes)
+    return float(seen.mean() / len(index.cluster_of))
+
+
+def probes_within(index: InvertedFile, queries: NDArray[np.float32], share: float) -> int:
+    """Return into how many clusters, at least one, a search may look to see at most that share of all vectors."""
+    order = np.argsort(-_nearness(index, queries), axis=1, kind="stable")
+    seen = np.cumsum(index.sizes[order], axis=1).mean(axis=0)
+    return max(1, int(np.searchsorted(seen, share * len(index.cluster_of), side="right")))
 
 
 def _nearness(index: InvertedFile, queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -191,18 +261,15 @@ def _nearness(index: InvertedFile, queries: NDArray[np.float32]) -> NDArray[np.f
     return out
 
 
-def _chosen(index: InvertedFile, queries: NDArray[np.float32], k: int) -> NDArray[np.bool_]:
-    """Return which clusters each query is to be looked for in: the nearest, all of equals, with at least k vectors."""
-    nearness = _nearness(index, queries)
+def _least(index: InvertedFile, nearness: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+    """Return how near a cluster must be to be looked into for each query: so many are, with k vectors in all."""
     n, probes = nearness.shape[1], index.probes
-    chosen = nearness >= np.partition(nearness, n - probes, axis=1)[:, n - probes, None]
-    sizes = index.sizes.astype(np.float64)
-    while len(short := np.flatnonzero(chosen @ sizes < k)):
+    least: NDArray[np.float32] = np.partition(nearness, n - probes, axis=1)[:, n - probes].copy()
+    while len(short := np.flatnonzero(kernels.vectors_seen(nearness, least, index.sizes) < k)):
         probes = min(2 * probes, n)
-        few = nearness[short]
         # All of them in the end, also where what is no number is near to nothing.
-        chosen[short] = (few >= np.partition(few, n - probes, axis=1)[:, n - probes, None]) | (probes == n)
-    return chosen
+        least[short] = -np.inf if probes == n else np.partition(nearness[short], n - probes, axis=1)[:, n - probes]
+    return least
 
 
 def search(index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> NDArray[np.int32]:
@@ -214,32 +281,23 @@ def search(index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float
         An inverted file and the vectors that it was built of, at least k of them.
     """
     found = np.empty((len(queries), k), dtype=np.int32)
+    bits = readable(vectors)
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
-        found[slice(*bounds)] = _search_chosen(index, vectors, part, _chosen(index, part, k), k)
+        nearness = _nearness(index, part)
+        rows, ends = kernels.by_cluster(nearness, _least(index, nearness, k))
+        best = Best.start(len(part), k)
+        block = np.empty((min(_BLOCK_OF_CLUSTER, int(index.sizes.max())), part.shape[1]), dtype=np.float32)
+        near = np.empty((4, len(block)), dtype=np.float32)
+        kernels.search(
+            part, rows, ends, bits, index.places, index.pointers, k, block, near, near.view(np.uint32), best.found,
+            best.counts, best.bounds,
+        )  # fmt: skip
+        found[slice(*bounds)] = best.in_order()
 
-    with _one_blas_thread():
-        parallel.run(look, parallel.fixed_chunks(len(queries), _CHUNK))
+    parallel.run(look, parallel.fixed_chunks(len(queries), CHUNK))
     return found
-
-
-def _search_chosen(
-    index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], chosen: NDArray[np.bool_], k: int
-) -> NDArray[np.int32]:
-    """Search one chunk cluster by cluster, so that each one's vectors meet all their queries in one product."""
-    best = _Best.start(len(queries), k)
-    clusters, rows = np.nonzero(chosen.T)
-    ends = np.searchsorted(clusters, np.arange(len(index.centres) + 1))
-    bits = readable(vectors)
-    room = np.empty((int(index.sizes.max()), width(vectors)), dtype=np.float32)
-    for cluster in np.flatnonzero((np.diff(ends) > 0) & (index.sizes > 0)):
-        places = index.places[index.pointers[cluster] : index.pointers[cluster + 1]]
-        those = rows[ends[cluster] : ends[cluster + 1]]
-        block = room[: len(places)]
-        kernels.widen_rows(bits, places, block)
-        kernels.keep_best(queries[those] @ block.T, those, places, best.found, best.scores, best.counts)
-    return best.in_order()
 
 
 def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> NDArray[np.int32]:
@@ -248,11 +306,9 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
-        best, rows = _Best.start(len(part), k), np.arange(len(part))
+        best, rows = Best.start(len(part), k), np.arange(len(part))
         for first, last in parallel.fixed_chunks(len(vectors), _BLOCK):
-            block = part @ wide(vectors[first:last]).T
-            places = np.arange(first, last, dtype=np.int32)
-            kernels.keep_best(block, rows, places, best.found, best.scores, best.counts)
+            best.keep(part @ wide(vectors[first:last]).T, rows, np.arange(first, last, dtype=np.int32))
         found[slice(*bounds)] = best.in_order()
 
     with _one_blas_thread():
@@ -261,8 +317,14 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
 
 
 def places_near(index: InvertedFile, query: NDArray[np.float32], k: int) -> NDArray[np.int32]:
-    """Return the places, ascending, of the vectors that a search for k would look at."""
-    return np.flatnonzero(_chosen(index, query[None], k)[0][index.cluster_of]).astype(np.int32)
+    """Return the places of the vectors that a search for k would look at, cluster by cluster."""
+    nearness = np.empty((1, len(index.centres)), dtype=np.float32)
+
+    def look(bounds: tuple[int, int]) -> None:
+        kernels.products(0, 1, query[None], index.centres[slice(*bounds)], nearness[:, slice(*bounds)])
+
+    parallel.run(look, parallel.fixed_chunks(len(index.centres), _CENTRES_AT_ONCE))
+    return kernels.places_in(nearness[0], _least(index, nearness, k)[0], index.places, index.pointers)
 
 
 def sample_of(queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -271,18 +333,36 @@ def sample_of(queries: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
-class _Best:
-    """The best that was found so far, as heaps."""
+class Best:
+    """What may be among the best k of each query, of what was seen so far, as keys (`kernels.clusters`)."""
 
-    found: NDArray[np.int32]
-    scores: NDArray[np.float32]
+    k: int
+    found: NDArray[np.uint64]
     counts: NDArray[np.int64]
+    bounds: NDArray[np.float32]
 
     @staticmethod
-    def start(n: int, k: int) -> _Best:
-        return _Best(np.empty((n, k), np.int32), np.empty((n, k), np.float32), np.zeros(n, np.int64))
+    def start(n: int, k: int) -> Best:
+        """Begin with nothing for n queries."""
+        found = np.empty((n, ROOM * k + 1), dtype=np.uint64)
+        return Best(k, found, np.zeros(n, dtype=np.int64), np.full(n, -np.inf, dtype=np.float32))
+
+    def keep(self, products: NDArray[np.float32], rows: NDArray[np.int64], places: NDArray[np.int32]) -> None:
+        """See the products of these queries and the vectors at these places."""
+        bits = products.view(np.uint32)
+        kernels.keep_best(products, bits, rows, places, self.k, self.found, self.counts, self.bounds)
+
+    def keys(self) -> NDArray[np.uint64]:
+        """Return the best in no order, as keys."""
+        kernels.finish(self.k, self.found, self.counts)
+        return self.found[:, : self.k]
 
     def in_order(self) -> NDArray[np.int32]:
-        """Return what was found, nearest first, of equals the first."""
-        ordered: NDArray[np.int32] = np.take_along_axis(self.found, np.lexsort((self.found, -self.scores)), axis=1)
-        return ordered
+        """Return the places of the best, nearest first, of equals the first."""
+        return places_of(np.sort(self.keys(), axis=1))
+
+
+def places_of(keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """Return the places that keys stand for: keys in ascending order are of vectors nearest first."""
+    places: NDArray[np.int32] = (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
+    return places

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lightdxml import inverted_file
 from lightdxml.config import Index
-from lightdxml.inverted_file import InvertedFile
+from lightdxml.inverted_file import Best, InvertedFile
 from lightdxml.kernels import clusters, ova, parallel
 from lightdxml.kernels.half import readable, wide, width
 
@@ -25,14 +25,14 @@ EXACT_LIMIT = 400_000
 # Fewer products of numbers than these are done exactly before an inverted file is built (some ten seconds of a core).
 _WORTH_TRYING = 5e11
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
-# cluster for each document, and of building for each label and cluster (benchmarks/shortlist.py, D 192).
-_PRODUCT, _CLUSTER, _BUILD = 1.7, 13, 3
+# cluster for each document, and of building for each label (benchmarks/shortlist.py costs, D 192).
+_PRODUCT, _CLUSTER, _BUILD = 1.7, 2, 4000
 # The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
 # enough, and positives are known.
 FOUND_IN_TRAINING = 0.8
-# And the share of clusters that they are looked for in, at the most: where that is too little, before a training has
+# And the share of labels that they are looked for among, at the most: where that is too little, before a training has
 # learnt much, the nearest labels are hardly nearer than others.
-_MOST_LOOKED_AT = 0.1
+_MOST_LOOKED_AT = 0.02
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
@@ -162,8 +162,8 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
     if shortlist.kind == "ivf":
         index = inverted_file.with_recall(shortlist.index, shortlist.vectors, sample, k, FOUND_IN_TRAINING)
-        probes = min(index.probes, max(1, round(_MOST_LOOKED_AT * len(index.centres))))
-        return replace(shortlist, index=replace(index, probes=probes))
+        probes = inverted_file.probes_within(index, sample, _MOST_LOOKED_AT)
+        return replace(shortlist, index=replace(index, probes=min(index.probes, probes)))
     if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
         return shortlist
     index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
@@ -180,7 +180,7 @@ def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
     (False, True)
     """
     clusters = inverted_file.cluster_count(n_labels)
-    share = _CLUSTER * clusters / n_labels + _BUILD * clusters / max(1, n_documents)
+    share = _CLUSTER * clusters / n_labels + _BUILD / max(1, n_documents)
     return n_labels * n_documents * dimensions > _WORTH_TRYING and share < 0.5
 
 
@@ -299,24 +299,22 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
     vectors = readable(shortlist.vectors)
     places = inverted_file.places_near(shortlist.index, document, k) if shortlist.kind == "ivf" else None
     n = len(vectors) if places is None else len(places)
-    cosines = np.empty(n, dtype=np.float32)
+    cosines = np.empty((1, n), dtype=np.float32)
 
-    def look(bounds: tuple[int, int]) -> None:
+    def look(bounds: tuple[int, int]) -> NDArray[np.uint64]:
+        part = slice(*bounds)
         if places is None:
-            ova.scan(*bounds, document, vectors, cosines)
+            ova.scan(*bounds, document, vectors, cosines[0])
+            those = np.arange(*bounds, dtype=np.int32)
         else:
-            clusters.scan(*bounds, document, vectors, places, cosines)
+            clusters.scan(*bounds, document, vectors, places, cosines[0])
+            those = places[part]
+        best = Best.start(1, min(k, len(those)))
+        best.keep(cosines[:, part], np.zeros(1, dtype=np.int64), those)
+        return best.keys().ravel()
 
-    parallel.run(look, parallel.fixed_chunks(n, _SCANNED))
-    if k < n:
-        # Of equals the first.
-        least = np.partition(cosines, n - k)[n - k]
-        above = np.flatnonzero(cosines > least)
-        best = np.concatenate([above, np.flatnonzero(cosines == least)[: k - len(above)]])
-    else:
-        best = np.arange(n)
-    best = best[np.lexsort((best, -cosines[best]))]
-    nearest: NDArray[np.int32] = shortlist.labels[best if places is None else places[best]]
+    keys = np.sort(np.concatenate(parallel.run(look, parallel.fixed_chunks(n, _SCANNED))))
+    nearest: NDArray[np.int32] = shortlist.labels[inverted_file.places_of(keys[:k])]
     return nearest
 
 

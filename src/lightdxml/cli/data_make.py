@@ -28,7 +28,7 @@ def run(
         float | None, typer.Option("--words-per-doc", help="On average.", show_default="7")
     ] = None,
     noise: Annotated[
-        float | None, typer.Option("--noise", help="The share of words that say nothing.", show_default="0.4")
+        float | None, typer.Option("--noise", help="The share of words that say nothing.", show_default="0.3")
     ] = None,
     like_set: Annotated[
         str | None,

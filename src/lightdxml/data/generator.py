@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,15 +21,19 @@ from lightdxml.data.save import stale
 from lightdxml.progress import Progress
 
 _CHUNK = 8192
-# Labels a topic, words that a topic and a label have.
-_TOPIC, _TOPIC_WORDS, _OWN_WORDS = 50, 40, 4
-# What a label of the topic's is drawn with, another one being anything; and an own word being one of its topic's.
-_OF_TOPIC, _SHARED = 0.8, 0.5
+# Topics a theme, labels a topic; words that a theme, a topic and a label have.
+_THEME, _TOPIC = 40, 8
+_THEME_WORDS, _TOPIC_WORDS, _OWN_WORDS = 200, 8, 4
+# What a label of the topic's is drawn with, another one being anything; and a topic's word being one of its theme's,
+# and an own word one of its topic's.
+_OF_TOPIC, _SHARED = 0.9, 0.5
 # Zipf's exponents of labels and words, and by how much the first ranks are levelled.
 _LABEL_EXPONENT, _WORD_EXPONENT, _LEVELLED = 0.6, 1.0, 10
 # Of words that are no noise, the share that belong to labels, not to the topic.
 _OF_LABELS = 0.5
 _WORDS_OF_TITLES, _WORDS_OF_TEXTS = 7.0, 75.0
+# So often is it tried how many labels to draw, as some of them come twice.
+_TRIALS = 4
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Recipe:
     words: int
     labels_per_document: float = 5.0
     words_per_document: float = _WORDS_OF_TITLES
-    noise: float = 0.4
+    noise: float = 0.3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -145,6 +149,8 @@ class _World:
         The words of each topic and of each label.
     weights
         What a word counts: rare ones more.
+    more
+        How many labels are drawn for a document besides those that it must have, on average: in training, in testing.
     """
 
     ids: NDArray[np.int32]
@@ -155,6 +161,7 @@ class _World:
     topic_words: NDArray[np.int32]
     own_words: NDArray[np.int32]
     weights: NDArray[np.float32]
+    more: tuple[float, float] = (0.0, 0.0)
 
     @staticmethod
     def of(recipe: Recipe) -> _World:
@@ -168,16 +175,34 @@ class _World:
         falling = (np.arange(V) + _LEVELLED) ** -_WORD_EXPONENT
         # Topics have words of all ranks, but not the most frequent ones alone: the square root is flatter.
         flat = np.cumsum(np.sqrt(falling))
+        n_themes = -(-n_topics // _THEME)
+        theme_words = _drawn(flat, rng.random((n_themes, _THEME_WORDS)))
         topic_words = _drawn(flat, rng.random((n_topics, _TOPIC_WORDS)))
+        shared = rng.random((n_topics, _TOPIC_WORDS)) < _SHARED
+        picked = rng.integers(0, _THEME_WORDS, (n_topics, _TOPIC_WORDS))
+        topic_words[shared] = theme_words[np.arange(n_topics)[:, None] // _THEME, picked][shared]
         own_words = rng.integers(0, V, (n, _OWN_WORDS)).astype(np.int32)
         shared = rng.random((n, _OWN_WORDS)) < _SHARED
         picked = rng.integers(0, _TOPIC_WORDS, (n, _OWN_WORDS))
         own_words[shared] = topic_words[topics[:, None], picked][shared]
         weights = np.log(1 + falling.sum() / falling / recipe.words_per_document)
-        return _World(
+        world = _World(
             rng.permutation(n).astype(np.int32), topics, ends, np.cumsum(chances), np.cumsum(falling), topic_words,
             own_words, weights.astype(np.float32),
         )  # fmt: skip
+        return replace(world, more=(_more(recipe, world, 0), _more(recipe, world, 1)))
+
+
+def _more(recipe: Recipe, world: _World, part: int) -> float:
+    """Return how many labels to draw: more than are wanted, as some come twice. Found on the first documents."""
+    numbers = np.arange(min(_CHUNK, recipe.documents))
+    more = 0.0
+    for _ in range(_TRIALS):
+        rng = np.random.default_rng([recipe.seed, 2, part])
+        rows, labels = _labels(recipe, world, rng, numbers, more, training=part == 0)
+        found = len(np.unique(rows * recipe.labels + labels)) / len(numbers)
+        more = max(0.0, more + recipe.labels_per_document - found)
+    return more
 
 
 def _drawn(ends: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -190,7 +215,7 @@ def _drawn(ends: NDArray[np.float64], chances: NDArray[np.float64]) -> NDArray[n
 def documents(recipe: Recipe, world: _World, part: int, start: int, stop: int) -> tuple[csr_matrix, csr_matrix]:
     """Return features and labels of some documents of the training part (0) or of the test part (1)."""
     rng = np.random.default_rng([recipe.seed, 1, part, start])
-    rows, labels = _labels(recipe, world, rng, np.arange(start, stop), training=part == 0)
+    rows, labels = _labels(recipe, world, rng, np.arange(start, stop), world.more[part], training=part == 0)
     X = _features(recipe, world, rng, rows, labels, stop - start)
     shape = (stop - start, recipe.labels)
     Y = csr_matrix((np.ones(len(rows), dtype=np.float32), (rows, world.ids[labels])), shape=shape)
@@ -200,7 +225,7 @@ def documents(recipe: Recipe, world: _World, part: int, start: int, stop: int) -
 
 
 def _labels(
-    recipe: Recipe, world: _World, rng: np.random.Generator, numbers: NDArray[np.int64], *, training: bool
+    recipe: Recipe, world: _World, rng: np.random.Generator, numbers: NDArray[np.int64], more: float, *, training: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return pairs of document (by place) and label (by topic); in training every label has a document of its own."""
     n, N = len(numbers), recipe.documents
@@ -212,7 +237,7 @@ def _labels(
         begin, end = turn * recipe.labels // N, (turn + 1) * recipe.labels // N
         due = end - begin
         first = np.where(due > 0, begin, first)
-    wanted = 1 + rng.poisson(max(0.0, recipe.labels_per_document - max(1.0, recipe.labels / N * training)), n)
+    wanted = 1 + rng.poisson(more, n)
     rows = np.repeat(np.arange(n), wanted)
     topic = world.topics[first[rows]]
     bounds = np.concatenate([[0.0], world.label_ends])
@@ -220,12 +245,12 @@ def _labels(
     chances = rng.random(len(rows))
     inside = np.searchsorted(world.label_ends, low + chances * (high - low), side="right")
     anywhere = _drawn(world.label_ends, chances)
-    more = np.where(rng.random(len(rows)) < _OF_TOPIC, np.minimum(inside, recipe.labels - 1), anywhere)
+    drawn = np.where(rng.random(len(rows)) < _OF_TOPIC, np.minimum(inside, recipe.labels - 1), anywhere)
     starts = np.concatenate([[0], np.cumsum(wanted)[:-1]])
-    more[starts] = first
+    drawn[starts] = first
     extra_rows = np.repeat(np.arange(n), np.maximum(due - 1, 0))
     extra = first[extra_rows] + 1 + _counting(np.maximum(due - 1, 0))
-    return np.concatenate([rows, extra_rows]), np.concatenate([more, extra])
+    return np.concatenate([rows, extra_rows]), np.concatenate([drawn, extra])
 
 
 def _counting(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,8 @@
 """Step 2: Z_l, from a label's centroid μ_j to its embedding ŷ_j, trained on positives alone.
 
-ŷ_j = W₂(W₁ μ_j + b₁) + b₂, trained to make log(1 + |x̂_i − ŷ_j|²) small for the documents i of label j.
+ŷ_j = W₂(W₁ μ_j + b₁) + b₂, trained to make log(1 + |x̂_i − ŷ_j|²) small for the documents i of label j. Nothing lies
+between the layers: their product is applied to a batch, and the gradients of both follow from that of the product. So
+two products are as large as a batch, not five.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from scipy.sparse import csr_matrix
 from lightdxml.kernels import adam, bag, parallel
 
 _LABELS = 1024
+# Labels that one thread takes at a time, whatever their number.
+_PART = 256
 
 
 @dataclass
@@ -71,36 +75,58 @@ def train_epoch(
     loss = 0.0
     for first in range(0, len(order), _LABELS):
         chosen = order[first : first + _LABELS]
-        inputs = mu[chosen]
-        hidden = inputs @ encoder.layers[0][:, :-1].T + encoder.layers[0][:, -1]
-        outputs = hidden @ encoder.layers[1][:, :-1].T + encoder.layers[1][:, -1]
-        gradient = np.empty_like(outputs)
+        product, shift = _product(encoder)
 
-        def pull(bounds: tuple[int, int], z: NDArray[np.float32] = outputs, dz: NDArray[np.float32] = gradient,
-                 chosen: NDArray[np.int64] = chosen) -> float:  # fmt: skip
-            return bag.pull(*bounds, chosen, pointers, label_documents.indices, embeddings, z, dz)
+        def pull(
+            bounds: tuple[int, int],
+            chosen: NDArray[np.int64] = chosen,
+            product: NDArray[np.float32] = product,
+            shift: NDArray[np.float32] = shift,
+        ) -> tuple[float, NDArray[np.float32]]:
+            those = chosen[slice(*bounds)]
+            inputs = mu[those]
+            outputs = inputs @ product.T + shift
+            gradient = np.empty_like(outputs)
+            found = bag.pull(0, len(those), those, pointers, label_documents.indices, embeddings, outputs, gradient)
+            return found, _with_bias(gradient, inputs)
 
-        loss += sum(parallel.run(pull, parallel.fixed_chunks(len(chosen), 64)))
+        losses, gradients = zip(*parallel.run(pull, parallel.fixed_chunks(len(chosen), _PART)), strict=True)
+        loss += sum(losses)
         pairs = (pointers[chosen + 1] - pointers[chosen]).sum()
-        gradient /= np.float32(max(1, pairs))
-        _move(encoder, inputs, hidden, gradient, rate)
+        _move(encoder, np.sum(gradients, axis=0) / np.float32(max(1, pairs)), rate)
     return loss / max(1, int(label_documents.nnz))
 
 
-def _move(
-    encoder: LabelEncoder,
-    inputs: NDArray[np.float32],
-    hidden: NDArray[np.float32],
-    gradient: NDArray[np.float32],
-    rate: float,
-) -> None:
+def _product(encoder: LabelEncoder) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return both layers as one, W₂W₁ and W₂b₁ + b₂."""
+    first, second = encoder.layers
+    both = second[:, :-1] @ first
+    return both[:, :-1], both[:, -1] + second[:, -1]
+
+
+def _move(encoder: LabelEncoder, gradient: NDArray[np.float32], rate: float) -> None:
     encoder.steps += 1
     corrected = adam.corrected_rate(rate, encoder.steps)
-    below = gradient @ encoder.layers[1][:, :-1]
-    gradients = [_with_bias(below, inputs), _with_bias(gradient, hidden)]
+    gradients = to_layers(encoder, gradient)
     for layer, mean, square, moved in zip(encoder.layers, encoder.means, encoder.squares, gradients, strict=True):
-        for row in range(len(layer)):
-            adam.adam_row(layer, mean, square, row, moved[row], corrected)
+        adam.adam_rows(layer, mean, square, moved, corrected)
+
+
+def to_layers(encoder: LabelEncoder, gradient: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+    """Return the gradient of each layer, given that of both as one with its shift in the last column.
+
+    By the chain rule: to W₁ and b₁ through W₂, to W₂ with what the first layer gives, and to b₂ as it is.
+    """
+    first, second = encoder.layers
+
+    def of_first() -> NDArray[np.float32]:
+        below: NDArray[np.float32] = second[:, :-1].T @ gradient
+        return below
+
+    def of_second() -> NDArray[np.float32]:
+        return np.concatenate([gradient @ first.T, gradient[:, -1:]], axis=1)
+
+    return parallel.run(lambda layer: layer(), [of_first, of_second])
 
 
 def _with_bias(gradient: NDArray[np.float32], inputs: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
-from lightdxml.inverted_file import SAMPLE, cluster_count
+from lightdxml.inverted_file import CHUNK, ROOM, SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import Kind, kind_for, worth_trying
@@ -324,7 +324,8 @@ def _index(sizes: Sizes, config: Config) -> int:
 def _clustering(sizes: Sizes, config: Config) -> int:
     """Return what it takes to put labels into clusters: a sample of them, centres and sums, the order of the labels."""
     clusters = cluster_count(sizes.n_known)
-    sample = min(sizes.n_known, SAMPLE * clusters) + 3 * clusters
+    # Taken out, as seen from the mean, and by group.
+    sample = 3 * min(sizes.n_known, SAMPLE * clusters) + 3 * clusters
     return _FLOAT * config.D * sample + 3 * _LONG * sizes.n_known
 
 
@@ -334,11 +335,14 @@ def _search(sizes: Sizes, config: Config) -> int:
     # faiss keeps twice as many as it is asked for.
     found = _QUERIES * k * (2 * _LONG + 2 * _WHOLE + 2 * (_FLOAT + _LONG))
     busy = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / _QUERIES))
-    block = _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known)
-    if _kind(sizes, config) == "ivf" or _inverted_beside(sizes, config):
-        # How near each cluster is, that in part in order, and which documents are looked for in it.
-        block = max(block, 2 * _LONG * _QUERIES * cluster_count(sizes.n_known))
-    return busy * (found + block)
+    exact = busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known))
+    if not (_kind(sizes, config) == "ivf" or _inverted_beside(sizes, config)):
+        return exact
+    # What may be among the best, as keys, and those in order; how near each cluster is, that in part in order, and
+    # which documents are looked for in it.
+    each = _LONG * (ROOM + 1) * k + _WHOLE * k + (2 * _FLOAT + _WHOLE) * cluster_count(sizes.n_known)
+    at_once = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / CHUNK))
+    return max(exact, at_once * CHUNK * each)
 
 
 def _candidates(sizes: Sizes, config: Config) -> int:
