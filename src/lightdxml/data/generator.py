@@ -33,7 +33,7 @@ _LABEL_EXPONENT, _WORD_EXPONENT, _LEVELLED = 0.6, 1.0, 10
 _OF_LABELS = 0.5
 _WORDS_OF_TITLES, _WORDS_OF_TEXTS = 7.0, 75.0
 # So often is it tried how many labels to draw, as some of them come twice.
-_TRIALS = 4
+_TRIALS = 12
 
 
 @dataclass(frozen=True)
