@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from lightdxml.encoder import to_unit_rows
 from lightdxml.kernels import clusters as kernels
-from lightdxml.kernels import parallel
+from lightdxml.kernels import codes, ova, parallel
 from lightdxml.kernels.half import readable, wide, width
 
 # Clusters for the square root of the number of vectors; more cost more to find, fewer are larger than need be.
@@ -32,6 +32,8 @@ _SEED = 0
 CHUNK, _BLOCK, _ASSIGNED = 2048, 4096, 1 << 16
 # So many vectors of a cluster, of a few hundred numbers each, are widened at a time: they stay close at hand.
 _BLOCK_OF_CLUSTER = 256
+# One vector in so many, and as many besides, are found more than are asked for where they are found in bytes.
+_RESERVE = 8
 # So many centres are compared with one query at a time.
 _CENTRES_AT_ONCE = 2048
 _FEW, _SAMPLE_QUERIES = 128, 256
@@ -62,6 +64,46 @@ def _one_blas_thread() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
+class _Codes:
+    """Vectors as bytes, cluster by cluster (`kernels.codes`)."""
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    shifts: NDArray[np.int32]
+
+
+class _Coded:
+    """Vectors as bytes, made when they are first searched.
+
+    Threads that come first at once may make them each; all but one are dropped.
+    """
+
+    def __init__(self) -> None:
+        self._codes: _Codes | None = None
+
+    def __reduce__(self) -> Any:
+        return _Coded, ()
+
+    def ready(self, vectors: NDArray[Any], places: NDArray[np.int32]) -> _Codes:
+        """Return the codes of these vectors in the order of places."""
+        if self._codes is None:
+            n, D = len(vectors), width(vectors)
+            made = _Codes(
+                np.zeros((n, codes.padded(D)), dtype=np.int8),
+                np.empty(n, dtype=np.float32),
+                np.empty(n, dtype=np.int32),
+            )
+            bits = readable(vectors)
+
+            def encode(first: int, last: int) -> None:
+                codes.encode(first, last, bits, places, D, made.codes, made.scales, made.shifts)
+
+            parallel.over(encode, n)
+            self._codes = made
+        return self._codes
+
+
+@dataclass(frozen=True)
 class InvertedFile:
     """Which vector is in which cluster.
 
@@ -75,6 +117,8 @@ class InvertedFile:
         Into how many clusters a search looks.
     places, pointers
         The places of the vectors of cluster c, ascending: places[pointers[c] : pointers[c + 1]].
+    coded
+        The vectors as bytes, once they were searched, where the processor is faster with those.
     """
 
     centres: NDArray[np.float32]
@@ -82,6 +126,7 @@ class InvertedFile:
     probes: int
     places: NDArray[np.int32]
     pointers: NDArray[np.int64]
+    coded: _Coded = field(default_factory=_Coded, compare=False, repr=False)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -192,8 +237,8 @@ def _centres(
     groups = restore(middles, np.repeat(np.arange(n_groups), [len(part) for part in parts]).astype(np.int32), 1)
     groups = replace(groups, probes=min(_GROUPS_LOOKED_INTO, n_groups))
     for _ in range(_ROUNDS_OF_ALL if n_groups > 1 else 0):
-        centres = _moved(sample, search(groups, centres, sample, 1)[:, 0], centres)
-    return centres, groups
+        centres = _moved(sample, search(replace(groups, coded=_Coded()), centres, sample, 1)[:, 0], centres)
+    return centres, replace(groups, coded=_Coded())
 
 
 def _k_means(rows: NDArray[np.float32], n: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -281,23 +326,106 @@ def search(index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float
         An inverted file and the vectors that it was built of, at least k of them.
     """
     found = np.empty((len(queries), k), dtype=np.int32)
-    bits = readable(vectors)
+    looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
+    more = _with_reserve(k, len(vectors))
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
         nearness = _nearness(index, part)
-        rows, ends = kernels.by_cluster(nearness, _least(index, nearness, k))
-        best = Best.start(len(part), k)
-        block = np.empty((min(_BLOCK_OF_CLUSTER, int(index.sizes.max())), part.shape[1]), dtype=np.float32)
-        near = np.empty((4, len(block)), dtype=np.float32)
-        kernels.search(
-            part, rows, ends, bits, index.places, index.pointers, k, block, near, near.view(np.uint32), best.found,
-            best.counts, best.bounds,
-        )  # fmt: skip
-        found[slice(*bounds)] = best.in_order()
+        rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
+        best = Best.start(len(part), more)
+        looked_into(part, rows, ends, (0, len(index.centres)), best)
+        found[slice(*bounds)] = _nearest_of(vectors, part, best.keys(), k)
 
     parallel.run(look, parallel.fixed_chunks(len(queries), CHUNK))
     return found
+
+
+def search_one(index: InvertedFile, vectors: NDArray[Any], query: NDArray[np.float32], k: int) -> NDArray[np.int32]:
+    """Return what `search` returns for one query: its clusters are shared out among threads."""
+    nearness = np.empty((1, len(index.centres)), dtype=np.float32)
+    parts = parallel.fixed_chunks(len(index.centres), _CENTRES_AT_ONCE)
+
+    def compare(bounds: tuple[int, int]) -> None:
+        kernels.products(0, 1, query[None], index.centres[slice(*bounds)], nearness[:, slice(*bounds)])
+
+    parallel.run(compare, parts)
+    more = _with_reserve(k, len(vectors))
+    rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
+    looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
+
+    def look(bounds: tuple[int, int]) -> NDArray[np.uint64]:
+        best = Best.start(1, more)
+        looked_into(query[None], rows, ends, bounds, best)
+        return best.keys()[0, : best.counts[0]]
+
+    keys = np.sort(np.concatenate(parallel.run(look, parts)))[None, :more]
+    found: NDArray[np.int32] = _nearest_of(vectors, query[None], keys, k)[0]
+    return found
+
+
+def _with_reserve(k: int, n: int) -> int:
+    """Return how many of n vectors are found in bytes for k to be chosen from: rounding swaps some that are as near."""
+    return min(n, k + k // _RESERVE + _RESERVE) if codes.AVAILABLE else k
+
+
+def _nearest_of(
+    vectors: NDArray[Any], queries: NDArray[np.float32], keys: NDArray[np.uint64], k: int
+) -> NDArray[np.int32]:
+    """Return the places of the k nearest of what was found, nearest first, by products as exact as the vectors."""
+    if codes.AVAILABLE:
+        places = places_of(keys)
+        products = np.empty(places.shape, dtype=np.float32)
+        ova.cosines(0, len(queries), queries, readable(vectors), places.astype(np.int64), products)
+        keys = np.empty(places.shape, dtype=np.uint64)
+        kernels.keys_of(products, products.view(np.uint32), places, keys)
+    return places_of(np.sort(keys, axis=1)[:, :k])
+
+
+_LookInto = Callable[[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64], tuple[int, int], "Best"], None]
+
+
+def _wide_clusters(index: InvertedFile, vectors: NDArray[Any]) -> _LookInto:
+    """Return how queries are looked for in a range of clusters, in float32."""
+    bits = readable(vectors)
+
+    def look_into(
+        queries: NDArray[np.float32],
+        rows: NDArray[np.int32],
+        ends: NDArray[np.int64],
+        clusters: tuple[int, int],
+        best: Best,
+    ) -> None:
+        block = np.empty((min(_BLOCK_OF_CLUSTER, int(index.sizes.max())), queries.shape[1]), dtype=np.float32)
+        near = np.empty((4, len(block)), dtype=np.float32)
+        kernels.search(
+            *clusters, queries, rows, ends, bits, index.places, index.pointers, best.k, block, near,
+            near.view(np.uint32), best.found, best.counts, best.bounds,
+        )  # fmt: skip
+
+    return look_into
+
+
+def _coded_clusters(index: InvertedFile, vectors: NDArray[Any]) -> _LookInto:
+    """Return how queries are looked for in a range of clusters, in bytes."""
+    coded = index.coded.ready(vectors, index.places)
+
+    def look_into(
+        queries: NDArray[np.float32],
+        rows: NDArray[np.int32],
+        ends: NDArray[np.int64],
+        clusters: tuple[int, int],
+        best: Best,
+    ) -> None:
+        those = np.zeros((len(queries), coded.codes.shape[1]), dtype=np.uint8)
+        codes.encode_documents(queries, those)
+        near = np.empty((4, _BLOCK_OF_CLUSTER), dtype=np.float32)
+        codes.search(
+            *clusters, those, rows, ends, coded.codes, coded.scales, coded.shifts, index.places, index.pointers, best.k,
+            near, near.view(np.uint32), best.found, best.counts, best.bounds,
+        )  # fmt: skip
+
+    return look_into
 
 
 def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> NDArray[np.int32]:
@@ -309,22 +437,11 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
         best, rows = Best.start(len(part), k), np.arange(len(part))
         for first, last in parallel.fixed_chunks(len(vectors), _BLOCK):
             best.keep(part @ wide(vectors[first:last]).T, rows, np.arange(first, last, dtype=np.int32))
-        found[slice(*bounds)] = best.in_order()
+        found[slice(*bounds)] = places_of(np.sort(best.keys(), axis=1))
 
     with _one_blas_thread():
         parallel.run(look, parallel.fixed_chunks(len(queries), _FEW))
     return found
-
-
-def places_near(index: InvertedFile, query: NDArray[np.float32], k: int) -> NDArray[np.int32]:
-    """Return the places of the vectors that a search for k would look at, cluster by cluster."""
-    nearness = np.empty((1, len(index.centres)), dtype=np.float32)
-
-    def look(bounds: tuple[int, int]) -> None:
-        kernels.products(0, 1, query[None], index.centres[slice(*bounds)], nearness[:, slice(*bounds)])
-
-    parallel.run(look, parallel.fixed_chunks(len(index.centres), _CENTRES_AT_ONCE))
-    return kernels.places_in(nearness[0], _least(index, nearness, k)[0], index.places, index.pointers)
 
 
 def sample_of(queries: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -356,10 +473,6 @@ class Best:
         """Return the best in no order, as keys."""
         kernels.finish(self.k, self.found, self.counts)
         return self.found[:, : self.k]
-
-    def in_order(self) -> NDArray[np.int32]:
-        """Return the places of the best, nearest first, of equals the first."""
-        return places_of(np.sort(self.keys(), axis=1))
 
 
 def places_of(keys: NDArray[np.uint64]) -> NDArray[np.int32]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lightdxml import inverted_file
 from lightdxml.config import Index
 from lightdxml.inverted_file import Best, InvertedFile
-from lightdxml.kernels import clusters, ova, parallel
+from lightdxml.kernels import ova, parallel
 from lightdxml.kernels.half import readable, wide, width
 
 # Its type information leaves out much of what its wrappers add.
@@ -269,12 +269,10 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     k = min(k, len(shortlist.labels))
     if k == 0:
         return np.empty((len(documents), 0), dtype=np.int32)
-    if shortlist.kind != "hnsw" and len(documents) <= _FEW:
+    if shortlist.kind == "exact" and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
     if shortlist.kind == "ivf":
-        nearest: NDArray[np.int32] = shortlist.labels[
-            inverted_file.search(shortlist.index, shortlist.vectors, documents, k)
-        ]
+        nearest: NDArray[np.int32] = shortlist.labels[_places(shortlist, documents, k)]
         return nearest
     found = np.empty((len(documents), k), dtype=np.int32)
     exact = shortlist.kind == "exact"
@@ -291,26 +289,29 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     return found
 
 
+def _places(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDArray[np.int32]:
+    """Return what an inverted file finds, by place."""
+    given = shortlist.index, shortlist.vectors
+    if len(documents) > _FEW:
+        return inverted_file.search(*given, documents, k)
+    found = [inverted_file.search_one(*given, document, k) for document in documents]
+    return np.array(found, dtype=np.int32).reshape(-1, k)
+
+
 def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArray[np.int32]:
     """Return the labels nearest to one document: every thread looks through a part of them.
 
     One document is bound by memory, which 16-bit vectors halve; faiss would use one thread and 32 bits.
     """
     vectors = readable(shortlist.vectors)
-    places = inverted_file.places_near(shortlist.index, document, k) if shortlist.kind == "ivf" else None
-    n = len(vectors) if places is None else len(places)
+    n = len(vectors)
     cosines = np.empty((1, n), dtype=np.float32)
 
     def look(bounds: tuple[int, int]) -> NDArray[np.uint64]:
-        part = slice(*bounds)
-        if places is None:
-            ova.scan(*bounds, document, vectors, cosines[0])
-            those = np.arange(*bounds, dtype=np.int32)
-        else:
-            clusters.scan(*bounds, document, vectors, places, cosines[0])
-            those = places[part]
+        ova.scan(*bounds, document, vectors, cosines[0])
+        those = np.arange(*bounds, dtype=np.int32)
         best = Best.start(1, min(k, len(those)))
-        best.keep(cosines[:, part], np.zeros(1, dtype=np.int64), those)
+        best.keep(cosines[:, slice(*bounds)], np.zeros(1, dtype=np.int64), those)
         return best.keys().ravel()
 
     keys = np.sort(np.concatenate(parallel.run(look, parallel.fixed_chunks(n, _SCANNED))))

@@ -32,7 +32,8 @@ def test_figures_are_those_of_the_recipe(made: Path) -> None:
     assert data.test.Y.shape == (500, 5_000)
     assert data.train.Y.nnz / 20_000 == pytest.approx(5.4, rel=0.01)
     assert data.test.Y.nnz / 500 == pytest.approx(5.4, rel=0.1)
-    assert data.train.X.nnz / 20_000 == pytest.approx(7, rel=0.1)
+    # Some words come twice.
+    assert 6 < data.train.X.nnz / 20_000 < 7
 
 
 def test_every_label_has_a_training_document_and_few_have_many(made: Path) -> None:

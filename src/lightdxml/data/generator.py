@@ -47,7 +47,7 @@ class Recipe:
     labels, words
         How many there are: L and V.
     labels_per_document, words_per_document
-        On average.
+        On average; words with those that come twice.
     noise
         The share of words that say nothing.
     seed

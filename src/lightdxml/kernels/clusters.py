@@ -116,27 +116,10 @@ def by_cluster(
     return rows, ends
 
 
-@kernel
-def places_in(
-    nearness: NDArray[np.float32], least: float, places: NDArray[np.int32], pointers: NDArray[np.int64]
-) -> NDArray[np.int32]:
-    """Return the places in the clusters that are not below the least, cluster by cluster."""
-    n = 0
-    for c in range(nearness.size):
-        if not nearness[c] < least:
-            n += pointers[c + 1] - pointers[c]
-    found = np.empty(n, np.int32)
-    n = 0
-    for c in range(nearness.size):
-        if not nearness[c] < least:
-            for p in range(pointers[c], pointers[c + 1]):
-                found[n] = places[p]
-                n += 1
-    return found
-
-
 @fast_kernel
 def search(
+    start: int,
+    stop: int,
     documents: NDArray[np.float32],
     rows: NDArray[np.int32],
     ends: NDArray[np.int64],
@@ -151,7 +134,7 @@ def search(
     counts: NDArray[np.int64],
     bounds: NDArray[np.float32],
 ) -> None:
-    """Look for documents in the clusters that are theirs.
+    """Look for documents in those of the clusters start … stop that are theirs.
 
     Parameters
     ----------
@@ -165,11 +148,11 @@ def search(
         As in `keep_best`.
     """
     four, own = np.empty(4, np.int64), np.arange(4)
-    for c in range(pointers.size - 1):
+    for c in range(start, stop):
         if ends[c] == ends[c + 1]:
             continue
-        for start in range(pointers[c], pointers[c + 1], block.shape[0]):
-            those = places[start : min(start + block.shape[0], pointers[c + 1])]
+        for place in range(pointers[c], pointers[c + 1], block.shape[0]):
+            those = places[place : min(place + block.shape[0], pointers[c + 1])]
             widen_rows(vectors, those, block)
             for first in range(ends[c], ends[c + 1], 4):
                 for i in range(4):
@@ -177,24 +160,6 @@ def search(
                 _four(documents, four, block, those.size, near, own)
                 n = min(4, ends[c + 1] - first)
                 keep_best(near[:n], bits[:n], four[:n], those, k, found, counts, bounds)
-
-
-@fast_kernel
-def scan(
-    start: int,
-    stop: int,
-    document: NDArray[np.float32],
-    vectors: NDArray[Any],
-    places: NDArray[np.int32],
-    out: NDArray[np.float32],
-) -> None:
-    """Fill out[start:stop] with the products of one document and the vectors at these places (of any kind)."""
-    for i in range(start, stop):
-        vector = vectors[places[i]]
-        product = np.float32(0.0)
-        for d in range(document.size):
-            product += widen(vector[d]) * document[d]
-        out[i] = product * row_scale(vector, document.size)
 
 
 @kernel
@@ -237,6 +202,16 @@ def keep_best(
                 bound = _select(keys, n, k)
                 n = k
         counts[row], bounds[row] = n, bound
+
+
+@kernel
+def keys_of(
+    products: NDArray[np.float32], bits: NDArray[np.uint32], places: NDArray[np.int32], out: NDArray[np.uint64]
+) -> None:
+    """Fill out with the keys of products and their bits with the vectors at these places."""
+    for b in range(out.shape[0]):
+        for i in range(out.shape[1]):
+            out[b, i] = _key(products[b, i], bits[b, i], places[b, i])
 
 
 @kernel

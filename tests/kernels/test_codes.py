@@ -1,0 +1,61 @@
+"""Products of bytes against NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lightdxml.kernels import codes
+from lightdxml.kernels.half import narrowed, readable, wide
+
+pytestmark = pytest.mark.skipif(not codes.AVAILABLE, reason="this processor is no faster with bytes")
+
+
+def vectors_of(n: int, D: int, seed: int = 0) -> NDArray[np.float32]:
+    return np.random.default_rng(seed).standard_normal((n, D), dtype=np.float32)
+
+
+def coded(vectors: NDArray[Any], D: int) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.int32]]:
+    n = len(vectors)
+    made = np.zeros((n, codes.padded(D)), np.int8), np.empty(n, np.float32), np.empty(n, np.int32)
+    codes.encode(0, n, readable(vectors), np.arange(n, dtype=np.int32), D, *made)
+    return made
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("D", [1, 64, 70])
+def test_codes_are_the_vectors_in_steps_of_their_scales(kind: str, D: int) -> None:
+    vectors = vectors_of(9, D)
+    vectors[3] = 0
+    given = narrowed(vectors) if kind == "int8" else vectors.astype(kind)
+    made, scales, shifts = coded(given, D)
+    error = np.abs(made[:, :D] * scales[:, None] - wide(given))
+    assert (error <= 0.51 * scales[:, None] + 1e-6).all()
+    assert not made[:, D:].any()
+    np.testing.assert_array_equal(shifts, 128 * made.astype(np.int32).sum(axis=1))
+
+
+@pytest.mark.parametrize("D", [1, 63, 64, 65, 300])
+@pytest.mark.parametrize("block", [1, 4, 7, 40])
+def test_a_search_finds_what_products_of_codes_are_highest(D: int, block: int) -> None:
+    vectors, documents = vectors_of(40, D), vectors_of(7, D, seed=1)
+    made, scales, shifts = coded(vectors, D)
+    those = np.zeros((7, codes.padded(D)), dtype=np.uint8)
+    codes.encode_documents(documents, those)
+    signed = those[:, :D].astype(np.int64) - 128
+    expected = (signed @ made[:, :D].T.astype(np.int64)).astype(np.float32) * scales
+    found, counts = np.zeros((7, 11), dtype=np.uint64), np.zeros(7, dtype=np.int64)
+    bounds, near = np.full(7, -np.inf, dtype=np.float32), np.empty((4, block), dtype=np.float32)
+    # Two clusters: of the first 25 vectors, into which all look, and of the others, into which documents 1 and 4 look.
+    rows, ends = np.array([0, 1, 2, 3, 4, 5, 6, 1, 4], dtype=np.int32), np.array([0, 7, 9])
+    codes.search(
+        0, 2, those, rows, ends, made, scales, shifts, np.arange(40, dtype=np.int32), np.array([0, 25, 40]), 5, near,
+        near.view(np.uint32), found, counts, bounds,
+    )  # fmt: skip
+    for row in range(7):
+        n = 40 if row in (1, 4) else 25
+        places = np.sort(found[row, : counts[row]])[:5] & np.uint64(0xFFFFFFFF)
+        assert places.tolist() == np.argsort(-expected[row, :n], kind="stable")[:5].tolist()
