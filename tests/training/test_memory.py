@@ -148,10 +148,10 @@ def test_larger_settings_need_more(setting: dict[str, Any]) -> None:
     assert estimate(LARGE, Config(**(least | setting))).total > estimate(LARGE, Config(**least)).total
 
 
-def test_an_inverted_file_beside_an_exact_index_counts_and_one_alone_holds_no_second_copy_of_the_vectors() -> None:
+def test_an_inverted_file_beside_an_exact_index_counts_and_one_alone_copies_the_vectors_as_bytes_at_the_most() -> None:
     exact, both, alone = (memory._moments(LARGE, Config(index=kind)) for kind in ("exact", "auto", "ivf"))
     assert both["search"]["index"] > exact["search"]["index"]
-    assert alone["epoch"]["index"] < 0.5 * exact["epoch"]["index"]
+    assert alone["epoch"]["index"] < 0.65 * exact["epoch"]["index"]
 
 
 def test_float32_keeps_a_larger_best_model() -> None:

@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix, issparse
 from lightdxml.config import Config
 from lightdxml.inverted_file import CHUNK, ROOM, SAMPLE, cluster_count
 from lightdxml.kernels import parallel
+from lightdxml.kernels.codes import AVAILABLE, padded
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import Kind, kind_for, worth_trying
 from lightdxml.training import label_tree
@@ -165,7 +166,9 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     absolute = max(_FLOAT * words, kept * words + _FLOAT * classes) if half else 0
     # An inverted file is the index, or is built beside an exact one to find shortlists by.
     clustering = Counter({"index": _clustering(sizes, config) if _kind(sizes, config) == "ivf" else 0})
-    beside = Counter({"index": _clustering(sizes, config) if _inverted_beside(sizes, config) else 0})
+    beside = Counter(
+        {"index": _clustering(sizes, config) + _clusters(sizes, config) if _inverted_beside(sizes, config) else 0}
+    )
     candidates = _candidates(sizes, config)
     # An exact index is made when it is first searched, from a copy in float32.
     exact = _kind(sizes, config) == "exact"
@@ -312,13 +315,19 @@ def _index(sizes: Sizes, config: Config) -> int:
     kept = _HALF if config.precision == "float16" else _FLOAT
     size = sizes.n_known * (config.D * kept + _WHOLE)
     if _kind(sizes, config) == "ivf":
-        return size + 2 * _WHOLE * sizes.n_known + _FLOAT * config.D * cluster_count(sizes.n_known)
+        return size + _clusters(sizes, config)
     size += _FLOAT * sizes.n_known * config.D
     if _kind(sizes, config) == "hnsw":
         # Twice the links on the lowest level, one label in so many on each one above; offsets, levels, locks.
         links = 2 * _LINKS + _LINKS / (_LINKS - 1)
         size += round(sizes.n_known * (_WHOLE * links + 2 * _LONG + _WHOLE))
     return size
+
+
+def _clusters(sizes: Sizes, config: Config) -> int:
+    """Return the bytes of an inverted file: centres, labels by cluster, and label embeddings as bytes."""
+    coded = padded(config.D) + _FLOAT + _WHOLE if AVAILABLE else 0
+    return (coded + 2 * _WHOLE) * sizes.n_known + _FLOAT * config.D * cluster_count(sizes.n_known)
 
 
 def _clustering(sizes: Sizes, config: Config) -> int:
