@@ -32,6 +32,8 @@ _SEED = 0
 CHUNK, _BLOCK, _ASSIGNED = 2048, 4096, 1 << 16
 # So many vectors of a cluster, of a few hundred numbers each, are widened at a time: they stay close at hand.
 _BLOCK_OF_CLUSTER = 256
+# How near clusters are is counted in so many steps.
+_STEPS = 1024
 # One vector in so many, and as many besides, are found more than are asked for where they are found in bytes.
 _RESERVE = 8
 # So many centres are compared with one query at a time.
@@ -117,8 +119,8 @@ class InvertedFile:
         Into how many clusters a search looks.
     places, pointers
         The places of the vectors of cluster c, ascending: places[pointers[c] : pointers[c + 1]].
-    coded
-        The vectors as bytes, once they were searched, where the processor is faster with those.
+    coded, coded_centres
+        Vectors and centres as bytes, once they were searched, where the processor is faster with those.
     """
 
     centres: NDArray[np.float32]
@@ -127,6 +129,7 @@ class InvertedFile:
     places: NDArray[np.int32]
     pointers: NDArray[np.int64]
     coded: _Coded = field(default_factory=_Coded, compare=False, repr=False)
+    coded_centres: _Coded = field(default_factory=_Coded, compare=False, repr=False)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -301,19 +304,40 @@ def probes_within(index: InvertedFile, queries: NDArray[np.float32], share: floa
 
 
 def _nearness(index: InvertedFile, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return how near each cluster is to each query."""
     out = np.empty((len(queries), len(index.centres)), dtype=np.float32)
-    kernels.products(0, len(queries), queries, index.centres, out)
+    _comparison(index)(queries, (0, len(index.centres)), out)
     return out
+
+
+def _comparison(index: InvertedFile) -> Callable[[NDArray[np.float32], tuple[int, int], NDArray[np.float32]], None]:
+    """Return what fills columns of clusters with how near they are to queries. It is not for threads to ask for it."""
+    if codes.AVAILABLE:
+        coded = index.coded_centres.ready(index.centres, np.arange(len(index.centres), dtype=np.int32))
+        return lambda queries, bounds, out: codes.products(
+            *bounds, _codes_of(queries, coded), coded.codes, coded.scales, coded.shifts, out
+        )
+    return lambda queries, bounds, out: kernels.products(
+        0, len(queries), queries, index.centres[slice(*bounds)], out[:, slice(*bounds)]
+    )
+
+
+def _codes_of(queries: NDArray[np.float32], coded: _Codes) -> NDArray[np.uint8]:
+    """Return queries as bytes, in rows as long as these."""
+    those = np.zeros((len(queries), coded.codes.shape[1]), dtype=np.uint8)
+    codes.encode_documents(queries, those)
+    return those
 
 
 def _least(index: InvertedFile, nearness: NDArray[np.float32], k: int) -> NDArray[np.float32]:
     """Return how near a cluster must be to be looked into for each query: so many are, with k vectors in all."""
     n, probes = nearness.shape[1], index.probes
-    least: NDArray[np.float32] = np.partition(nearness, n - probes, axis=1)[:, n - probes].copy()
+    steps = np.empty(_STEPS, dtype=np.int64)
+    least = kernels.nearest_clusters(nearness, probes, steps)
     while len(short := np.flatnonzero(kernels.vectors_seen(nearness, least, index.sizes) < k)):
         probes = min(2 * probes, n)
         # All of them in the end, also where what is no number is near to nothing.
-        least[short] = -np.inf if probes == n else np.partition(nearness[short], n - probes, axis=1)[:, n - probes]
+        least[short] = -np.inf if probes == n else kernels.nearest_clusters(nearness[short], probes, steps)
     return least
 
 
@@ -327,14 +351,15 @@ def search(index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float
     """
     found = np.empty((len(queries), k), dtype=np.int32)
     looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
-    more = _with_reserve(k, len(vectors))
+    more, compare, n_clusters = _with_reserve(k, len(vectors)), _comparison(index), len(index.centres)
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
-        nearness = _nearness(index, part)
+        nearness = np.empty((len(part), n_clusters), dtype=np.float32)
+        compare(part, (0, n_clusters), nearness)
         rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
         best = Best.start(len(part), more)
-        looked_into(part, rows, ends, (0, len(index.centres)), best)
+        looked_into(part, rows, ends, (0, n_clusters), best)
         found[slice(*bounds)] = _nearest_of(vectors, part, best.keys(), k)
 
     parallel.run(look, parallel.fixed_chunks(len(queries), CHUNK))
@@ -346,10 +371,8 @@ def search_one(index: InvertedFile, vectors: NDArray[Any], query: NDArray[np.flo
     nearness = np.empty((1, len(index.centres)), dtype=np.float32)
     parts = parallel.fixed_chunks(len(index.centres), _CENTRES_AT_ONCE)
 
-    def compare(bounds: tuple[int, int]) -> None:
-        kernels.products(0, 1, query[None], index.centres[slice(*bounds)], nearness[:, slice(*bounds)])
-
-    parallel.run(compare, parts)
+    compare = _comparison(index)
+    parallel.run(lambda bounds: compare(query[None], bounds, nearness), parts)
     more = _with_reserve(k, len(vectors))
     rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
     looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
@@ -417,8 +440,7 @@ def _coded_clusters(index: InvertedFile, vectors: NDArray[Any]) -> _LookInto:
         clusters: tuple[int, int],
         best: Best,
     ) -> None:
-        those = np.zeros((len(queries), coded.codes.shape[1]), dtype=np.uint8)
-        codes.encode_documents(queries, those)
+        those = _codes_of(queries, coded)
         near = np.empty((4, _BLOCK_OF_CLUSTER), dtype=np.float32)
         codes.search(
             *clusters, those, rows, ends, coded.codes, coded.scales, coded.shifts, index.places, index.pointers, best.k,

@@ -55,3 +55,24 @@ def test_a_product_has_the_same_bits_wherever_its_document_stands(D: int) -> Non
         alone = np.empty((1, 21), dtype=np.float32)
         clusters.products(0, 1, documents[row : row + 1], centres, alone)
         np.testing.assert_array_equal(alone[0], together[row])
+
+
+@pytest.mark.parametrize("probes", [1, 2, 30, 49, 50])
+@pytest.mark.parametrize("steps", [1, 7, 1024])
+def test_the_last_of_the_nearest_clusters_is_told_exactly(probes: int, steps: int) -> None:
+    rng = np.random.default_rng(probes)
+    nearness = rng.standard_normal((20, 50), dtype=np.float32)
+    nearness[10:] = np.round(nearness[10:])
+    nearness[19] = 0.25
+    found = clusters.nearest_clusters(nearness, probes, np.empty(steps, dtype=np.int64))
+    np.testing.assert_array_equal(found, -np.sort(-nearness, axis=1)[:, probes - 1])
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf, 3e38, 1e-44])
+def test_where_nearness_cannot_be_counted_in_steps_no_cluster_is_left_out(odd: float) -> None:
+    nearness = np.zeros((1, 9), dtype=np.float32)
+    nearness[0, 3] = odd
+    if odd == 3e38:
+        nearness[0, 5] = -odd
+    found = clusters.nearest_clusters(nearness, 4, np.empty(1024, dtype=np.int64))
+    assert not (nearness < found[:, None]).any()

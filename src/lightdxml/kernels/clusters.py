@@ -81,6 +81,47 @@ def _four(
 
 
 @kernel
+def nearest_clusters(nearness: NDArray[np.float32], probes: int, counts: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return for each document how near the last of so many nearest clusters is; -inf where a number is none.
+
+    Nearness is counted in steps from the lowest to the highest, and only the step in which the last one lies is sorted.
+
+    Parameters
+    ----------
+    counts
+        Scratch, one entry a step.
+    """
+    n_steps = counts.size
+    least = np.empty(len(nearness), np.float32)
+    within = np.empty(nearness.shape[1], np.float32)
+    for b in range(len(nearness)):
+        near = nearness[b]
+        low, high, total = near[0], near[0], np.float32(0.0)
+        for value in near:
+            low, high = min(low, value), max(high, value)
+            total += value
+        least[b] = low if np.isfinite(total) else -np.inf
+        spread = high - low
+        factor = np.float32(n_steps) / spread if spread > 0 else np.float32(np.inf)
+        if not (np.isfinite(total) and np.isfinite(spread) and np.isfinite(factor)):
+            continue
+        counts[:] = 0
+        for value in near:
+            counts[min(n_steps - 1, int((value - low) * factor))] += 1
+        seen, step = 0, n_steps
+        while seen < probes:
+            step -= 1
+            seen += counts[step]
+        n = 0
+        for value in near:
+            if min(n_steps - 1, int((value - low) * factor)) == step:
+                within[n] = value
+                n += 1
+        least[b] = np.sort(within[:n])[seen - probes]
+    return least
+
+
+@kernel
 def vectors_seen(
     nearness: NDArray[np.float32], least: NDArray[np.float32], sizes: NDArray[np.int64]
 ) -> NDArray[np.int64]:

@@ -26,6 +26,8 @@ AVAILABLE = bool(binding.get_host_cpu_features().get("avx512vnni"))
 # Bytes that are multiplied at once: codes are filled up with zeros to a multiple of it.
 _STEP, _LANES = 64, 16
 _LARGEST = np.float32(127.0)
+# So many vectors, of a few hundred bytes each, stay close at hand; an even number.
+_AT_HAND = 64
 # What is added to a document's codes, as the instruction wants one side without signs.
 _OFFSET = 128
 
@@ -103,12 +105,14 @@ def encode(
     """
     for i in range(start, stop):
         vector = vectors[places[i]]
-        largest = np.float32(0.0)
+        largest, size = np.float32(0.0), np.float32(0.0)
         for d in range(D):
             largest = max(largest, abs(widen(vector[d])))
-        scales[i] = largest / _LARGEST * row_scale(vector, D)
+            size += abs(widen(vector[d]))
+        # A vector that has no number is near to nothing, and to be told from others.
+        scales[i] = largest / _LARGEST * row_scale(vector, D) if np.isfinite(size) else np.nan
         total = 0
-        if largest > 0:
+        if largest > 0 and np.isfinite(size):
             for d in range(D):
                 codes[i, d] = np.int8(np.rint(widen(vector[d]) * (_LARGEST / largest)))
                 total += codes[i, d]
@@ -126,6 +130,32 @@ def encode_documents(documents: NDArray[np.float32], codes: NDArray[np.uint8]) -
         factor = _LARGEST / largest if largest > 0 else np.float32(0.0)
         for d in range(x.size):
             codes[b, d] = np.uint8(np.int64(np.rint(x[d] * factor)) + _OFFSET)
+
+
+@kernel
+def products(
+    start: int,
+    stop: int,
+    documents: NDArray[np.uint8],
+    codes: NDArray[np.int8],
+    scales: NDArray[np.float32],
+    shifts: NDArray[np.int32],
+    out: NDArray[np.float32],
+) -> None:
+    """Fill the columns start … stop of out with the products of documents and the vectors at start … stop."""
+    last_row, last = documents.shape[0] - 1, stop - 1
+    for first in range(start, stop, _AT_HAND):
+        for b in range(0, documents.shape[0], 4):
+            b1, b2, b3 = min(b + 1, last_row), min(b + 2, last_row), min(b + 3, last_row)
+            for i in range(first, min(first + _AT_HAND, stop), 2):
+                j = min(i + 1, last)
+                p0, p1, p2, p3, q0, q1, q2, q3 = dots(documents, b, b1, b2, b3, codes, i, j)
+                scale, shift = scales[i], shifts[i]
+                out[b, i], out[b1, i] = np.float32(p0 - shift) * scale, np.float32(p1 - shift) * scale
+                out[b2, i], out[b3, i] = np.float32(p2 - shift) * scale, np.float32(p3 - shift) * scale
+                scale, shift = scales[j], shifts[j]
+                out[b, j], out[b1, j] = np.float32(q0 - shift) * scale, np.float32(q1 - shift) * scale
+                out[b2, j], out[b3, j] = np.float32(q2 - shift) * scale, np.float32(q3 - shift) * scale
 
 
 @kernel
