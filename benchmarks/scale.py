@@ -121,6 +121,8 @@ def goals(data: Path, folder: Path, settings: dict[str, Any]) -> None:
     if not (folder.exists() and noted.exists()):
         alone("train", str(data), str(folder), str(noted), json.dumps(settings))
     training = json.loads(noted.read_text("utf-8"))
+    if training.get("settings", settings) != settings:
+        raise SystemExit(f"{folder} was trained with {training['settings']}: give another folder")
     copied = float(alone("copy"))
     model = stored_model(folder)
     config, phases = model.model_.config, training["phases"]
@@ -144,6 +146,7 @@ def train(data: Path, folder: Path, noted: Path, settings: dict[str, Any]) -> No
     peak = peak_memory()["peak_mb"] / 1000
     model.save(folder)
     figures = {"seconds": seconds, "peak_gb": peak, "documents": X.shape[0], "phases": phases_of(model)}
+    figures["settings"] = settings
     noted.write_text(json.dumps({**figures, "history": model.history_}), "utf-8")
 
 

@@ -45,14 +45,18 @@ def costs(L: int, D: int, around: int) -> None:
     vectors, documents = clustered(rng, L, centres).astype(np.float16), clustered(rng, BATCH, centres)
     labels = np.arange(L, dtype=np.int32)
     exact = shortlist.build(labels, vectors, "exact")
+    some = np.ascontiguousarray(documents[::32])
+    # What is compiled, and made at the first search, is not timed.
+    inverted_file.build(vectors[:5000], K, some)
     shortlist.search(exact, documents[:16], K)
     unit = cpu(lambda: shortlist.search(exact, documents, K))[1] / (L * BATCH)
-    index, seconds = cpu(lambda: inverted_file.build(vectors, K, documents[::32]))
-    few, many = (inverted_file.probes_within(index, documents[::32], share) for share in (0.02, 0.2))
+    index, seconds = cpu(lambda: inverted_file.build(vectors, K, some))
+    inverted_file.search(index, vectors, some, K)
+    few, many = (inverted_file.probes_within(index, some, share) for share in (0.02, 0.2))
     taken = []
     for probes in (few, many):
         tried = replace(index, probes=probes)
-        looked_at = L * BATCH * inverted_file.share_of_work(tried, documents[::8])
+        looked_at = L * BATCH * inverted_file.share_of_work(tried, documents)
         taken.append((looked_at, cpu(lambda tried=tried: inverted_file.search(tried, vectors, documents, K))[1]))  # type: ignore[misc]
     (a, first), (b, second) = taken
     product = (second - first) / (b - a)

@@ -1,6 +1,7 @@
 """An inverted file: vectors in clusters, of which a search looks into those whose centres are nearest.
 
-It holds no vectors of its own but the centres: the caller's, in the caller's order, are handed to each search.
+It holds no vectors of its own but the centres: the caller's, in the caller's order, are handed to each search. Where
+the processor is faster with bytes, a copy of them in bytes is made at the first one.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ _within: list[Any] = []
 def _one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread: our own share the work out.
 
-    The limit is the whole process's. Where several threads search at once the first one in sets it and the last one out
-    lifts it; else one could restore what another one had set.
+    The limit is the whole process's. Where several threads are within at once the first one in sets it and the last one
+    out lifts it; else one could restore what another one had set.
     """
     with _lock:
         _within.append(_within[0] if _within else threadpool_limits(limits=1, user_api="blas"))
@@ -81,28 +82,29 @@ class _Coded:
     """
 
     def __init__(self) -> None:
-        self._codes: _Codes | None = None
+        self._made: tuple[NDArray[Any], _Codes] | None = None
 
     def __reduce__(self) -> Any:
         return _Coded, ()
 
     def ready(self, vectors: NDArray[Any], places: NDArray[np.int32]) -> _Codes:
-        """Return the codes of these vectors in the order of places."""
-        if self._codes is None:
+        """Return the codes of these vectors in the order of places; made anew for other vectors than the last time."""
+        known = self._made
+        if known is None or known[0] is not vectors:
             n, D = len(vectors), width(vectors)
+            rows = n + codes.SPARE
             made = _Codes(
-                np.zeros((n, codes.padded(D)), dtype=np.int8),
-                np.empty(n, dtype=np.float32),
-                np.empty(n, dtype=np.int32),
-            )
+                np.zeros((rows, codes.padded(D)), dtype=np.int8), np.zeros(rows, dtype=np.float32),
+                np.zeros(rows, dtype=np.int32),
+            )  # fmt: skip
             bits = readable(vectors)
 
             def encode(first: int, last: int) -> None:
                 codes.encode(first, last, bits, places, D, made.codes, made.scales, made.shifts)
 
             parallel.over(encode, n)
-            self._codes = made
-        return self._codes
+            known = self._made = (vectors, made)
+        return known[1]
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,8 @@ def build(
     vectors
         float32, float16, or int8 as `half.narrowed` makes it.
     k, recall
-        The share of the k nearest vectors that a search is to find.
+        The share of the k nearest vectors that are in the clusters that a search looks into; it finds them but for a
+        few in ten thousand, where it is done in bytes.
     queries
         Such rows as will be searched for, of length 1; None for some of the vectors themselves.
 
@@ -177,22 +180,21 @@ def build(
         whole = restore(centres, _assign(vectors, mean, centres, groups), len(centres))
         if queries is None:
             queries = _rows(vectors, np.sort(rng.permutation(n)[:_SAMPLE_QUERIES]))
-        return restore(centres, whole.cluster_of, _probes(whole, vectors, queries, min(k, n), recall))
+        return replace(whole, probes=_probes(whole, vectors, queries, min(k, n), recall))
 
 
 def with_recall(
     index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float
 ) -> InvertedFile:
     """Return the same clusters, of which a search looks into as many as it takes to find that share."""
-    with _one_blas_thread():
-        return replace(index, probes=_probes(index, vectors, queries, min(k, len(vectors)), recall))
+    return replace(index, probes=_probes(index, vectors, queries, min(k, len(vectors)), recall))
 
 
 def cluster_count(n: int) -> int:
-    """Return into how many clusters so many vectors are put.
+    """Return into about how many clusters so many vectors are put.
 
     >>> cluster_count(1), cluster_count(100_000)
-    (1, 1264)
+    (1, 5059)
     """
     return max(1, min(n // 8, int(_CLUSTERS * math.sqrt(n))))
 
@@ -207,7 +209,8 @@ def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
     """Return the mean of all vectors.
 
     They are clustered as seen from there: what all have in common adds the same to each one's product with a query, but
-    draws most of them to the few centres that have most of it.
+    draws most of them to the few centres that have most of it. (With one that is no number there are no clusters, and
+    all are looked into.)
     """
     sums = [
         wide(vectors[first:last]).sum(axis=0, dtype=np.float64)
@@ -222,7 +225,7 @@ def _centres(
 ) -> tuple[NDArray[np.float32], InvertedFile]:
     """Return the centres that spherical k-means finds on a sample, and an inverted file of them.
 
-    Centres are found in groups, as many in each as it has of the sample, and moved once more among all of them.
+    Centres are found in groups, as many in each as it has of the sample, and moved a few times more among all of them.
     """
     sample = _rows(vectors, np.sort(rng.permutation(len(vectors))[: n * SAMPLE])) - mean
     to_unit_rows(sample)
@@ -240,8 +243,8 @@ def _centres(
     groups = restore(middles, np.repeat(np.arange(n_groups), [len(part) for part in parts]).astype(np.int32), 1)
     groups = replace(groups, probes=min(_GROUPS_LOOKED_INTO, n_groups))
     for _ in range(_ROUNDS_OF_ALL if n_groups > 1 else 0):
-        centres = _moved(sample, search(replace(groups, coded=_Coded()), centres, sample, 1)[:, 0], centres)
-    return centres, replace(groups, coded=_Coded())
+        centres = _moved(sample, search(groups, centres, sample, 1)[:, 0], centres)
+    return centres, groups
 
 
 def _k_means(rows: NDArray[np.float32], n: int, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -315,11 +318,15 @@ def _comparison(index: InvertedFile) -> Callable[[NDArray[np.float32], tuple[int
     if codes.AVAILABLE:
         coded = index.coded_centres.ready(index.centres, np.arange(len(index.centres), dtype=np.int32))
         return lambda queries, bounds, out: codes.products(
-            *bounds, _codes_of(queries, coded), coded.codes, coded.scales, coded.shifts, out
+            *bounds, _codes_of(queries, coded), coded.codes, coded.scales, coded.shifts, _room(), out
         )
     return lambda queries, bounds, out: kernels.products(
         0, len(queries), queries, index.centres[slice(*bounds)], out[:, slice(*bounds)]
     )
+
+
+def _room() -> NDArray[np.float32]:
+    return np.empty((4, _BLOCK_OF_CLUSTER), dtype=np.float32)
 
 
 def _codes_of(queries: NDArray[np.float32], coded: _Codes) -> NDArray[np.uint8]:
@@ -351,7 +358,7 @@ def search(index: InvertedFile, vectors: NDArray[Any], queries: NDArray[np.float
     """
     found = np.empty((len(queries), k), dtype=np.int32)
     looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
-    more, compare, n_clusters = _with_reserve(k, len(vectors)), _comparison(index), len(index.centres)
+    more, compare, n_clusters = with_reserve(k, len(vectors)), _comparison(index), len(index.centres)
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
@@ -373,7 +380,7 @@ def search_one(index: InvertedFile, vectors: NDArray[Any], query: NDArray[np.flo
 
     compare = _comparison(index)
     parallel.run(lambda bounds: compare(query[None], bounds, nearness), parts)
-    more = _with_reserve(k, len(vectors))
+    more = with_reserve(k, len(vectors))
     rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
     looked_into = _coded_clusters(index, vectors) if codes.AVAILABLE else _wide_clusters(index, vectors)
 
@@ -387,7 +394,7 @@ def search_one(index: InvertedFile, vectors: NDArray[Any], query: NDArray[np.flo
     return found
 
 
-def _with_reserve(k: int, n: int) -> int:
+def with_reserve(k: int, n: int) -> int:
     """Return how many of n vectors are found in bytes for k to be chosen from: rounding swaps some that are as near."""
     return min(n, k + k // _RESERVE + _RESERVE) if codes.AVAILABLE else k
 
@@ -441,7 +448,7 @@ def _coded_clusters(index: InvertedFile, vectors: NDArray[Any]) -> _LookInto:
         best: Best,
     ) -> None:
         those = _codes_of(queries, coded)
-        near = np.empty((4, _BLOCK_OF_CLUSTER), dtype=np.float32)
+        near = _room()
         codes.search(
             *clusters, those, rows, ends, coded.codes, coded.scales, coded.shifts, index.places, index.pointers, best.k,
             near, near.view(np.uint32), best.found, best.counts, best.bounds,

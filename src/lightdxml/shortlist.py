@@ -25,14 +25,14 @@ EXACT_LIMIT = 400_000
 # Fewer products of numbers than these are done exactly before an inverted file is built (some ten seconds of a core).
 _WORTH_TRYING = 5e11
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
-# cluster for each document, and of building for each label (benchmarks/shortlist.py costs, D 192).
-_PRODUCT, _CLUSTER, _BUILD = 1.7, 2, 4000
+# cluster for each document, and of building for each label (benchmarks/shortlist.py --costs, D 192).
+_PRODUCT, _CLUSTER, _BUILD = 1.5, 3, 8000
 # The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
 # enough, and positives are known.
 FOUND_IN_TRAINING = 0.8
 # And the share of labels that they are looked for among, at the most: where that is too little, before a training has
 # learnt much, the nearest labels are hardly nearer than others.
-_MOST_LOOKED_AT = 0.02
+_MOST_LOOKED_AT = 0.25
 _QUERIES = 1024
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
@@ -336,7 +336,7 @@ def recall_of_exact(shortlist: Shortlist, documents: NDArray[np.float32], k: int
     """Return which share of the exact shortlists the index finds, on a sample of documents."""
     if shortlist.kind == "exact":
         return 1.0
-    sample = documents[:: max(1, len(documents) // 500)]
+    sample = np.ascontiguousarray(documents[:: max(1, len(documents) // 500)])
     k = min(k, len(shortlist.labels))
     truth = shortlist.labels[inverted_file.search_all(shortlist.vectors, sample, k)]
     found = search(shortlist, sample, k)

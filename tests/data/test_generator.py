@@ -111,3 +111,9 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert "100 training and 10 test documents with 20 labels and 50 words" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("wanted", [1.0, 2.5, 5.39, 18.64, 36.0])
+def test_documents_have_as_many_labels_as_wanted_where_topics_have_fewer(tmp_path: Path, wanted: float) -> None:
+    data = load(make(Recipe(9_000, 500, 3_000, 2_000, labels_per_document=wanted), tmp_path / "made"))
+    assert data.train.Y.nnz / 9_000 == pytest.approx(wanted, rel=0.02)

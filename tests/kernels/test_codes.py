@@ -20,7 +20,8 @@ def vectors_of(n: int, D: int, seed: int = 0) -> NDArray[np.float32]:
 
 def coded(vectors: NDArray[Any], D: int) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.int32]]:
     n = len(vectors)
-    made = np.zeros((n, codes.padded(D)), np.int8), np.empty(n, np.float32), np.empty(n, np.int32)
+    rows = n + codes.SPARE
+    made = np.zeros((rows, codes.padded(D)), np.int8), np.zeros(rows, np.float32), np.zeros(rows, np.int32)
     codes.encode(0, n, readable(vectors), np.arange(n, dtype=np.int32), D, *made)
     return made
 
@@ -31,7 +32,7 @@ def test_codes_are_the_vectors_in_steps_of_their_scales(kind: str, D: int) -> No
     vectors = vectors_of(9, D)
     vectors[3] = 0
     given = narrowed(vectors) if kind == "int8" else vectors.astype(kind)
-    made, scales, shifts = coded(given, D)
+    made, scales, shifts = (part[:9] for part in coded(given, D))
     error = np.abs(made[:, :D] * scales[:, None] - wide(given))
     assert (error <= 0.51 * scales[:, None] + 1e-6).all()
     assert not made[:, D:].any()
@@ -39,14 +40,14 @@ def test_codes_are_the_vectors_in_steps_of_their_scales(kind: str, D: int) -> No
 
 
 @pytest.mark.parametrize("D", [1, 63, 64, 65, 300])
-@pytest.mark.parametrize("block", [1, 4, 7, 40])
+@pytest.mark.parametrize("block", [4, 8, 40])
 def test_a_search_finds_what_products_of_codes_are_highest(D: int, block: int) -> None:
     vectors, documents = vectors_of(40, D), vectors_of(7, D, seed=1)
     made, scales, shifts = coded(vectors, D)
     those = np.zeros((7, codes.padded(D)), dtype=np.uint8)
     codes.encode_documents(documents, those)
     signed = those[:, :D].astype(np.int64) - 128
-    expected = (signed @ made[:, :D].T.astype(np.int64)).astype(np.float32) * scales
+    expected = ((signed @ made[:, :D].T.astype(np.int64)).astype(np.float32) * scales)[:, :40]
     found, counts = np.zeros((7, 11), dtype=np.uint64), np.zeros(7, dtype=np.int64)
     bounds, near = np.full(7, -np.inf, dtype=np.float32), np.empty((4, block), dtype=np.float32)
     # Two clusters: of the first 25 vectors, into which all look, and of the others, into which documents 1 and 4 look.
@@ -59,3 +60,17 @@ def test_a_search_finds_what_products_of_codes_are_highest(D: int, block: int) -
         n = 40 if row in (1, 4) else 25
         places = np.sort(found[row, : counts[row]])[:5] & np.uint64(0xFFFFFFFF)
         assert places.tolist() == np.argsort(-expected[row, :n], kind="stable")[:5].tolist()
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 40), (3, 21), (39, 40)])
+@pytest.mark.parametrize("documents", [1, 3, 4, 9])
+def test_products_of_codes_are_those_of_whole_numbers(start: int, stop: int, documents: int) -> None:
+    made, scales, shifts = coded(vectors_of(40, 70), 70)
+    those = np.zeros((documents, codes.padded(70)), dtype=np.uint8)
+    codes.encode_documents(vectors_of(documents, 70, seed=1), those)
+    out, near = np.full((documents, 40), 7, dtype=np.float32), np.empty((4, 8), dtype=np.float32)
+    codes.products(start, stop, those, made, scales, shifts, near, out)
+    signed = those[:, :70].astype(np.int64) - 128
+    expected = np.full_like(out, 7)
+    expected[:, start:stop] = ((signed @ made[:, :70].T.astype(np.int64)).astype(np.float32) * scales)[:, start:stop]
+    np.testing.assert_array_equal(out, expected)

@@ -1,8 +1,9 @@
 """Data sets made up, of any size, that can be learnt: for trials of time and memory where no real set is at hand.
 
-Labels belong to topics. A document is about a topic: most of its labels are the topic's, and its words are those of its
-labels, those of the topic, and noise. Frequencies of labels and of words fall as Zipf says; every label has at least
-one training document. Documents are made in chunks that know nothing of each other, so nothing is ever held whole.
+Labels belong to topics, and topics to themes, of which they have some of their words. A document is about a topic:
+most of its labels are the topic's, and its words are those of its labels, those of the topic, and noise. Frequencies
+of labels and of words fall as Zipf says; every label has at least one training document. Documents are made in chunks
+that know nothing of each other, so nothing is ever held whole.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LABEL_EXPONENT, _WORD_EXPONENT, _LEVELLED = 0.6, 1.0, 10
 _OF_LABELS = 0.5
 _WORDS_OF_TITLES, _WORDS_OF_TEXTS = 7.0, 75.0
 # So often is it tried how many labels to draw, as some of them come twice.
-_TRIALS = 12
+_TRIALS, _FEWEST_NEW = 12, 0.02
 
 
 @dataclass(frozen=True)
@@ -196,12 +197,16 @@ class _World:
 def _more(recipe: Recipe, world: _World, part: int) -> float:
     """Return how many labels to draw: more than are wanted, as some come twice. Found on the first documents."""
     numbers = np.arange(min(_CHUNK, recipe.documents))
-    more = 0.0
-    for _ in range(_TRIALS):
+    more, slope, before = 0.0, 1.0, (0.0, 0.0)
+    for trial in range(_TRIALS):
         rng = np.random.default_rng([recipe.seed, 2, part])
         rows, labels = _labels(recipe, world, rng, numbers, more, training=part == 0)
         found = len(np.unique(rows * recipe.labels + labels)) / len(numbers)
-        more = max(0.0, more + recipe.labels_per_document - found)
+        # The more there are, the fewer of those drawn are new.
+        if trial and more != before[0]:
+            slope = float(np.clip((found - before[1]) / (more - before[0]), _FEWEST_NEW, 1.0))
+        before = more, found
+        more = max(0.0, more + (recipe.labels_per_document - found) / slope)
     return more
 
 

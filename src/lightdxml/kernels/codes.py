@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types as _types
 from numba.core import cgutils as _cgutils
+from numba.core import codegen as _codegen
+from numba.core import config as _config
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -21,55 +23,95 @@ from lightdxml.kernels.jit import kernel
 # Parts of these have no type information.
 types: Any = _types
 cgutils: Any = _cgutils
-# Whether this processor has the instruction; without it float32 is faster.
-AVAILABLE = bool(binding.get_host_cpu_features().get("avx512vnni"))
-# Bytes that are multiplied at once: codes are filled up with zeros to a multiple of it.
+codegen: Any = _codegen
+config: Any = _config
+
+
+def _features() -> str:
+    """Return what Numba compiles for: this processor, unless its settings say less."""
+    features: str | None = config.CPU_FEATURES
+    return codegen.get_host_cpu_features() if features is None else features
+
+
+# Whether what is compiled may use the instruction; without it float32 is faster.
+AVAILABLE = "+avx512vnni" in _features().split(",")
+# Bytes that are multiplied at once, and sums of four products each: codes are filled up with zeros to a multiple of it.
 _STEP, _LANES = 64, 16
+# Documents and vectors whose products are taken at once; of vectors so many may be read behind the last one.
+_SIDE = 4
+SPARE = _SIDE - 1
 _LARGEST = np.float32(127.0)
-# So many vectors, of a few hundred bytes each, stay close at hand; an even number.
-_AT_HAND = 64
 # What is added to a document's codes, as the instruction wants one side without signs.
 _OFFSET = 128
 
 
-def _dots(_: Any, documents: Any, r0: Any, r1: Any, r2: Any, r3: Any, vectors: Any, i: Any, j: Any) -> Any:
+def _tile(
+    _: Any, documents: Any, rows: Any, codes: Any, first: Any, scales: Any, shifts: Any, out: Any, at: Any
+) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sums = ir.VectorType(ir.IntType(32), _LANES)
-        arrays = [context.make_array(signature.args[a])(context, builder, arguments[a]) for a in (0, 5)]
-        width = builder.extract_value(arrays[0].shape, 1)
-        bytes_at_once = ir.Constant(width.type, _STEP)
+        arrays = [context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+                  for kind, value in zip(signature.args, arguments, strict=True)]  # fmt: skip
+        documents, rows, codes, first, scales, shifts, out, at = arrays
+        totals = _products(builder, documents, rows, codes, first)
+        kinds = ir.VectorType(ir.IntType(32), _SIDE), ir.VectorType(ir.FloatType(), _SIDE)
+        shift = _load(builder, builder.gep(shifts.data, [first]), kinds[0])
+        scale = _load(builder, builder.gep(scales.data, [first]), kinds[1])
+        sums, room = _sums(builder, totals), builder.extract_value(out.shape, 1)
+        for row in range(_SIDE):
+            lanes = ir.Constant(ir.VectorType(ir.IntType(32), _SIDE), [_SIDE * row + n for n in range(_SIDE)])
+            own = builder.shuffle_vector(sums, sums, lanes)
+            product = builder.fmul(builder.sitofp(builder.sub(own, shift), kinds[1]), scale)
+            place = builder.add(builder.mul(ir.Constant(room.type, row), room), at)
+            stored = builder.store(product, builder.bitcast(builder.gep(out.data, [place]), kinds[1].as_pointer()))
+            stored.align = 4
+        return context.get_dummy_value()
 
-        def row(array: Any, place: Any) -> Any:
-            start = builder.bitcast(array.data, ir.IntType(8).as_pointer())
-            return builder.gep(start, [builder.mul(place, width)])
-
-        rows = [row(arrays[0], place) for place in arguments[1:5]]
-        columns = [row(arrays[1], place) for place in arguments[6:8]]
-        kind = ir.FunctionType(sums, [sums, sums, sums])
-        multiply = builder.module.declare_intrinsic("llvm.x86.avx512.vpdpbusd.512", (), kind)
-        totals = [cgutils.alloca_once_value(builder, ir.Constant(sums, [0] * _LANES)) for _ in range(8)]
-        with cgutils.for_range(builder, builder.udiv(width, bytes_at_once)) as loop:
-            offset = builder.mul(loop.index, bytes_at_once)
-
-            def load(start: Any) -> Any:
-                loaded = builder.load(builder.bitcast(builder.gep(start, [offset]), sums.as_pointer()))
-                loaded.align = 1
-                return loaded
-
-            left, right = [load(start) for start in rows], [load(start) for start in columns]
-            for n, total in enumerate(totals):
-                builder.store(builder.call(multiply, [builder.load(total), left[n % 4], right[n // 4]]), total)
-        kind = ir.FunctionType(ir.IntType(32), [sums])
-        add_up = builder.module.declare_intrinsic(f"llvm.vector.reduce.add.v{_LANES}i32", (), kind)
-        found = [builder.call(add_up, [builder.load(total)]) for total in totals]
-        return context.make_tuple(builder, signature.return_type, found)
-
-    place = types.intp
-    return types.UniTuple(types.int32, 8)(documents, place, place, place, place, vectors, place, place), code
+    return types.void(documents, rows, codes, types.intp, scales, shifts, out, types.intp), code
 
 
-# The products of four documents and one vector, then those of the same four and another one.
-dots: Any = intrinsic(_dots)
+def _load(builder: Any, start: Any, kind: Any) -> Any:
+    loaded = builder.load(builder.bitcast(start, kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def _products(builder: Any, documents: Any, rows: Any, codes: Any, first: Any) -> list[Any]:
+    """Return sums of sixteen parts of each of the sixteen products."""
+    kind = ir.VectorType(ir.IntType(32), _LANES)
+    width = builder.extract_value(documents.shape, 1)
+    step = ir.Constant(width.type, _STEP)
+
+    def start(array: Any, row: Any) -> Any:
+        whole = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+        return builder.gep(whole, [builder.mul(row, width)])
+
+    numbers = [ir.Constant(width.type, n) for n in range(_SIDE)]
+    left = [start(documents, builder.load(builder.gep(rows.data, [n]))) for n in numbers]
+    right = [start(codes, builder.add(first, n)) for n in numbers]
+    function = ir.FunctionType(kind, [kind, kind, kind])
+    multiply = builder.module.declare_intrinsic("llvm.x86.avx512.vpdpbusd.512", (), function)
+    totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * _LANES)) for _ in range(_SIDE * _SIDE)]
+    with cgutils.for_range(builder, builder.udiv(width, step)) as loop:
+        offset = builder.mul(loop.index, step)
+        a, b = ([_load(builder, builder.gep(row, [offset]), kind) for row in side] for side in (left, right))
+        for n, total in enumerate(totals):
+            builder.store(builder.call(multiply, [builder.load(total), a[n // _SIDE], b[n % _SIDE]]), total)
+    return [builder.load(total) for total in totals]
+
+
+def _sums(builder: Any, totals: list[Any]) -> Any:
+    """Return the sum of each of sixteen vectors, in one vector: neighbours are added until one is left of each."""
+    number = ir.VectorType(ir.IntType(32), _LANES)
+    even, odd = (ir.Constant(number, list(range(start, 2 * _LANES, 2))) for start in (0, 1))
+    while len(totals) > 1:
+        pairs = zip(totals[::2], totals[1::2], strict=True)
+        totals = [builder.add(builder.shuffle_vector(a, b, even), builder.shuffle_vector(a, b, odd)) for a, b in pairs]
+    return totals[0]
+
+
+# Fills four rows of `out`, from the column `at` on, with the products of the documents at four `rows` and the four
+# vectors from `first` on; there must be as many.
+tile: Any = intrinsic(_tile)
 
 
 def padded(width: int) -> int:
@@ -140,22 +182,25 @@ def products(
     codes: NDArray[np.int8],
     scales: NDArray[np.float32],
     shifts: NDArray[np.int32],
+    near: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill the columns start … stop of out with the products of documents and the vectors at start … stop."""
-    last_row, last = documents.shape[0] - 1, stop - 1
-    for first in range(start, stop, _AT_HAND):
+    """Fill the columns start … stop of out with the products of documents and the vectors at start … stop.
+
+    `near` is scratch, as in `search`.
+    """
+    rows = np.empty(4, np.int64)
+    for first in range(start, stop, near.shape[1]):
+        last = min(first + near.shape[1], stop)
         for b in range(0, documents.shape[0], 4):
-            b1, b2, b3 = min(b + 1, last_row), min(b + 2, last_row), min(b + 3, last_row)
-            for i in range(first, min(first + _AT_HAND, stop), 2):
-                j = min(i + 1, last)
-                p0, p1, p2, p3, q0, q1, q2, q3 = dots(documents, b, b1, b2, b3, codes, i, j)
-                scale, shift = scales[i], shifts[i]
-                out[b, i], out[b1, i] = np.float32(p0 - shift) * scale, np.float32(p1 - shift) * scale
-                out[b2, i], out[b3, i] = np.float32(p2 - shift) * scale, np.float32(p3 - shift) * scale
-                scale, shift = scales[j], shifts[j]
-                out[b, j], out[b1, j] = np.float32(q0 - shift) * scale, np.float32(q1 - shift) * scale
-                out[b2, j], out[b3, j] = np.float32(q2 - shift) * scale, np.float32(q3 - shift) * scale
+            n = min(4, documents.shape[0] - b)
+            for i in range(4):
+                rows[i] = b + min(i, n - 1)
+            for i in range(first, last, 4):
+                tile(documents, rows, codes, i, scales, shifts, near, i - first)
+            for i in range(n):
+                for j in range(first, last):
+                    out[b + i, j] = near[i, j - first]
 
 
 @kernel
@@ -179,7 +224,8 @@ def search(
 ) -> None:
     """Look for documents in those of the clusters start … stop that are theirs: `clusters.search` on codes.
 
-    Codes, scales and shifts stand cluster by cluster, as places do.
+    Codes, scales and shifts stand cluster by cluster, as places do, with `SPARE` rows behind; `near` has four rows of a
+    multiple of four.
     """
     four = np.empty(4, np.int64)
     for c in range(start, stop):
@@ -188,16 +234,9 @@ def search(
         for first in range(pointers[c], pointers[c + 1], near.shape[1]):
             last = min(first + near.shape[1], pointers[c + 1])
             for row in range(ends[c], ends[c + 1], 4):
+                n = min(4, ends[c + 1] - row)
                 for b in range(4):
-                    four[b] = rows[min(row + b, ends[c + 1] - 1)]
-                for i in range(first, last, 2):
-                    j = min(i + 1, last - 1)
-                    a0, a1, a2, a3, b0, b1, b2, b3 = dots(documents, four[0], four[1], four[2], four[3], codes, i, j)
-                    p, scale, shift = i - first, scales[i], shifts[i]
-                    near[0, p], near[1, p] = np.float32(a0 - shift) * scale, np.float32(a1 - shift) * scale
-                    near[2, p], near[3, p] = np.float32(a2 - shift) * scale, np.float32(a3 - shift) * scale
-                    p, scale, shift = j - first, scales[j], shifts[j]
-                    near[0, p], near[1, p] = np.float32(b0 - shift) * scale, np.float32(b1 - shift) * scale
-                    near[2, p], near[3, p] = np.float32(b2 - shift) * scale, np.float32(b3 - shift) * scale
-                n, m = min(4, ends[c + 1] - row), last - first
-                keep_best(near[:n, :m], bits[:n, :m], four[:n], places[first:last], k, found, counts, bounds)
+                    four[b] = rows[row + min(b, n - 1)]
+                for i in range(first, last, 4):
+                    tile(documents, four, codes, i, scales, shifts, near, i - first)
+                keep_best(near, bits, four[:n], places[first:last], k, found, counts, bounds)

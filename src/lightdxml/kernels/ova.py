@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.ahead import fetch
+from lightdxml.kernels.ahead import fetch, fetch_to_write
 from lightdxml.kernels.half import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 # By so many labels are rows asked for before it is their turn: about as long as memory takes.
 _AHEAD = 2
+_AHEAD_TO_READ = 6
 
 
 @kernel
@@ -203,8 +204,8 @@ def step(
     values = np.empty(most, np.float32)
     for c in range(start, stop):
         if c + _AHEAD < stop:
-            fetch(W[found[c + _AHEAD]])
-            fetch(mean[found[c + _AHEAD]])
+            fetch_to_write(W[found[c + _AHEAD]])
+            fetch_to_write(mean[found[c + _AHEAD]])
         label = found[c]
         w = W[label]
         first = found_pointers[c]
@@ -375,6 +376,8 @@ def cosines(
     for b in range(start, stop):
         x = directions[b]
         for i in range(places.shape[1]):
+            if i + _AHEAD_TO_READ < places.shape[1]:
+                fetch(vectors[places[b, i + _AHEAD_TO_READ]])
             vector = vectors[places[b, i]]
             product = np.float32(0.0)
             for d in range(D):
@@ -412,6 +415,8 @@ def scores(
     for b in range(start, stop):
         x = X[b]
         for i in range(candidates.shape[1]):
+            if i + _AHEAD_TO_READ < candidates.shape[1]:
+                fetch(W[max(0, candidates[b, i + _AHEAD_TO_READ])])
             label = candidates[b, i]
             if label < 0:
                 out[b, i] = -np.inf

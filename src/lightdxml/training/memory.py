@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
-from lightdxml.inverted_file import CHUNK, ROOM, SAMPLE, cluster_count
+from lightdxml.inverted_file import CHUNK, ROOM, SAMPLE, cluster_count, with_reserve
 from lightdxml.kernels import parallel
 from lightdxml.kernels.codes import AVAILABLE, padded
 from lightdxml.model import FOUND_BY_WORDS
@@ -347,9 +347,9 @@ def _search(sizes: Sizes, config: Config) -> int:
     exact = busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known))
     if not (_kind(sizes, config) == "ivf" or _inverted_beside(sizes, config)):
         return exact
-    # What may be among the best, as keys, and those in order; how near each cluster is, that in part in order, and
-    # which documents are looked for in it.
-    each = _LONG * (ROOM + 1) * k + _WHOLE * k + (2 * _FLOAT + _WHOLE) * cluster_count(sizes.n_known)
+    # What may be among the best, as keys, with what tells their order; how near each cluster is, and which documents
+    # are looked for in it.
+    each = _LONG * (ROOM + 5) * with_reserve(k, sizes.n_known) + 2 * _FLOAT * cluster_count(sizes.n_known)
     at_once = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / CHUNK))
     return max(exact, at_once * CHUNK * each)
 
