@@ -439,7 +439,7 @@ def settings_that_fit(sizes: Sizes, config: Config, limit: int) -> dict[str, Any
 
     Examples
     --------
-    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(), 1_200_000_000)
+    >>> settings_that_fit(Sizes(500_000, 10_000, 10_000, 10_000_000, 1_250_000), Config(index="exact"), 1_250_000_000)
     {'k': 150, 'sparse_negatives': 50}
     """
     for changes in _changes(sizes, config):
