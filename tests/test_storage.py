@@ -17,7 +17,7 @@ import safetensors.numpy
 from safetensors.numpy import load_file
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load, shortlist, storage
+from lightdxml import LightDXML, arrays, load, shortlist, storage
 from tests.training.test_cycle import SMALL, topics
 
 TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "no pet"] * 10
@@ -517,3 +517,9 @@ def test_rooms_of_a_training_must_not_lie_where_its_model_goes(tmp_path: Path) -
         with pytest.raises(ValueError, match=r"lies in .*/model, where the model goes"):
             storage.check_target(tmp_path / "model", None, room)
     storage.check_target(tmp_path / "model", tmp_path, tmp_path / "model-kept")
+
+
+def test_arrays_may_be_read_by_whom_other_files_may_be_read(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    arrays.write(tmp_path / "arrays.safetensors", {"ones": np.ones(3, dtype=np.float32)})
+    assert (tmp_path / "arrays.safetensors").stat().st_mode == (tmp_path / "plain").stat().st_mode

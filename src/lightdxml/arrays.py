@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,14 @@ _LONGEST_HEADER = 1 << 20
 
 def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     """Write arrays of float16, float32, int8, uint16, int32 or int64."""
+    path.touch()
+    mode = path.stat().st_mode
     try:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
     except SafetensorError as error:
         raise OSError(f"{path} cannot be written ({error}): is there room on the disk?") from error
+    # The library's files are its user's alone, whatever files are by default.
+    path.chmod(stat.S_IMODE(mode))
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:
