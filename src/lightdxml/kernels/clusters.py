@@ -233,11 +233,18 @@ def keep_best(
     room = found.shape[1]
     for b in range(rows.size):
         row = rows[b]
-        n, keys, bound = counts[row], found[row], bounds[row]
+        near, bound = products[b], bounds[row]
+        # Most have none that is near enough, which is seen many at a time.
+        enough = 0
         for i in range(places.size):
-            if products[b, i] < bound:
+            enough += 0 if near[i] < bound else 1
+        if enough == 0:
+            continue
+        n, keys = counts[row], found[row]
+        for i in range(places.size):
+            if near[i] < bound:
                 continue
-            keys[n] = _key(products[b, i], bits[b, i], places[i])
+            keys[n] = _key(near[i], bits[b, i], places[i])
             n += 1
             if n == room:
                 bound = _select(keys, n, k)
