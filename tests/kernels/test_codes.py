@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -74,3 +77,10 @@ def test_products_of_codes_are_those_of_whole_numbers(start: int, stop: int, doc
     expected = np.full_like(out, 7)
     expected[:, start:stop] = ((signed @ made[:, :70].T.astype(np.int64)).astype(np.float32) * scales)[:, start:stop]
     np.testing.assert_array_equal(out, expected)
+
+
+def test_what_numba_is_told_not_to_use_is_not_used() -> None:
+    said = "from lightdxml.kernels import codes; print(codes.AVAILABLE)"
+    environment = {**os.environ, "NUMBA_CPU_NAME": "generic"}
+    done = subprocess.run([sys.executable, "-c", said], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
