@@ -310,33 +310,63 @@ def table(results: list[Point]) -> str:
 
 
 def plot(results: list[Point], path: Path) -> None:
-    """Draw time and memory against each size, with the powers fitted."""
+    """Draw time and memory against each size, with the powers fitted at the end of each line."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     figure, grid = plt.subplots(2, 3, figsize=(13, 7.5), layout="constrained")
     for axes, varied in zip(grid.flat, ("L", "N", "k", "D", "N and L"), strict=False):
         those = [point for point in results if point["varied"] == varied]
         sizes = [size_of(point) for point in those]
+        most = [point for point in results if point["varied"] == "prediction" and varied == "N and L"]
         for phase in PHASES:
             costs = [cost_of(point, phase) for point in those]
-            extra = results if varied == "N and L" and phase == "prediction" else []
-            unit = "ms a document" if phase == "prediction" else "s"
-            label = f"{phase}, {unit} (power {exponent(sizes, costs):.2f})"
-            most = [point for point in extra if point["varied"] == "prediction"]
-            axes.plot(
-                sizes + [size_of(point) for point in most], costs + [cost_of(point, phase) for point in most],
-                marker="o", markersize=4, label=label,
-            )  # fmt: skip
+            further = most if phase == "prediction" else []
+            label = f"{phase}, {'ms a document' if phase == 'prediction' else 's'}"
+            places = sizes + [size_of(point) for point in further], costs + [cost_of(point, phase) for point in further]
+            (line,) = axes.plot(*places, marker="o", markersize=4, label=label)
+            at_end(axes, places, exponent(sizes, costs), line.get_color())
         memory = [point["peak_mb"] / 1000 for point in those]
-        axes.plot(sizes, memory, "--", color="#888888", label=f"peak memory, GB (power {exponent(sizes, memory):.2f})")
-        axes.set(xscale="log", yscale="log", xlabel=varied, title=f"{varied} varied")
+        axes.plot(sizes, memory, "--", color="#888888", label="peak memory, GB")
+        at_end(axes, (sizes, memory), exponent(sizes, memory), "#888888")
+        axes.set(xscale="log", yscale="log", title=f"{varied} varied")
+        axes.set_xticks(apart([*sizes, *[size_of(point) for point in most]]))
+        axes.xaxis.set_major_formatter(lambda value, _: short(value))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.margins(x=0.12)
         axes.grid(alpha=0.25)
-        axes.legend(fontsize=7.5, frameon=False)
-    fixed = f"N {DOCUMENTS:,}, L {LABELS:,}, k {SETTINGS['k']}, D {SETTINGS['D']} where not varied;"
-    said = (fixed, "one cycle, one epoch", "powers are of the larger half of the sizes", f"{os.cpu_count()} cores")
-    grid.flat[5].axis("off")
-    grid.flat[5].text(0, 0.5, "\n".join(said), fontsize=10)
+    last = grid.flat[5]
+    last.axis("off")
+    last.legend(*grid.flat[0].get_legend_handles_labels(), loc="upper left", frameon=False, fontsize=11)
+    fixed = f"N {DOCUMENTS:,}, L {LABELS:,}, k {SETTINGS['k']}, D {SETTINGS['D']} where not varied"
+    said = (fixed, "One cycle, one epoch, two cores" if os.cpu_count() == 2 else f"One cycle, {os.cpu_count()} cores")
+    last.text(
+        0, 0.1, "\n".join([*said, "At the end of a line: by what power it grows,", "over the larger half of the sizes"])
+    )
     figure.savefig(path, dpi=110)
+
+
+def at_end(axes: Any, places: tuple[list[float], list[float]], power: float, color: str) -> None:
+    axes.annotate(
+        f"{power:.2f}", (places[0][-1], places[1][-1]), (5, -3), textcoords="offset points", color=color, size=8
+    )
+
+
+def apart(sizes: list[float]) -> list[float]:
+    """Return the sizes that are far enough apart to be written below an axis, the largest among them."""
+    kept: list[float] = []
+    for size in reversed(sizes):
+        if not kept or kept[-1] / size > 2.3:
+            kept.append(size)
+    return kept
+
+
+def short(value: float) -> str:
+    """Return a size as 3M, 670K or 25."""
+    for unit, letter in ((1_000_000, "M"), (1000, "K")):
+        if value >= unit:
+            return f"{value / unit:.3g}{letter}"
+    return f"{value:g}"
 
 
 def main() -> None:

@@ -22,8 +22,9 @@ Kind = Literal["exact", "ivf", "hnsw"]
 KINDS: tuple[Kind, ...] = ("exact", "ivf", "hnsw")
 # Up to this many labels documents that come alone are searched exactly: the time is theirs, and so is the accuracy.
 EXACT_LIMIT = 400_000
-# Fewer products of numbers than these are done exactly before an inverted file is built (some ten seconds of a core).
-_WORTH_TRYING = 5e11
+# Fewer products of numbers than these, where a pair of document and label counts as some itself (to see whether it is
+# among the best), are done exactly before an inverted file is built (some ten seconds of a core).
+_WORTH_TRYING, _PAIR = 1e12, 200
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
 # cluster for each document, and of building for each label (benchmarks/shortlist.py --costs, D 192).
 _PRODUCT, _CLUSTER, _BUILD = 1.5, 3, 8000
@@ -181,7 +182,7 @@ def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
     """
     clusters = inverted_file.cluster_count(n_labels)
     share = _CLUSTER * clusters / n_labels + _BUILD / max(1, n_documents)
-    return n_labels * n_documents * dimensions > _WORTH_TRYING and share < 0.5
+    return n_labels * n_documents * (dimensions + _PAIR) > _WORTH_TRYING and share < 0.5
 
 
 def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
