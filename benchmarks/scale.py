@@ -339,7 +339,7 @@ def plot(results: list[Point], path: Path) -> None:
     last.axis("off")
     last.legend(*grid.flat[0].get_legend_handles_labels(), loc="upper left", frameon=False, fontsize=11)
     fixed = f"N {DOCUMENTS:,}, L {LABELS:,}, k {SETTINGS['k']}, D {SETTINGS['D']} where not varied"
-    said = (fixed, "One cycle, one epoch, two cores" if os.cpu_count() == 2 else f"One cycle, {os.cpu_count()} cores")
+    said = (fixed, f"One cycle, one epoch, {os.cpu_count()} cores")
     last.text(
         0, 0.1, "\n".join([*said, "At the end of a line: by what power it grows,", "over the larger half of the sizes"])
     )

@@ -28,6 +28,7 @@ _CLUSTERS = 16.0
 SAMPLE, _ROUNDS = 16, 5
 # More centres than these are found in groups, for the square root of their number; then one looks into so many groups.
 _FEW_CENTRES, _GROUPS, _SAMPLE_OF_GROUP, _GROUPS_LOOKED_INTO = 512, 2.0, 64, 16
+# Rounds in which they are moved among all groups.
 _ROUNDS_OF_ALL = 4
 _SEED = 0
 CHUNK, _BLOCK, _ASSIGNED = 2048, 4096, 1 << 16
@@ -161,8 +162,8 @@ def build(
     vectors
         float32, float16, or int8 as `half.narrowed` makes it.
     k, recall
-        The share of the k nearest vectors that are in the clusters that a search looks into; it finds them but for a
-        few in ten thousand, where it is done in bytes.
+        The share of the k nearest vectors that are in the clusters that a search looks into. In bytes it may miss one
+        that is there; of 16,640 in a trial it found as many as in float32.
     queries
         Such rows as will be searched for, of length 1; None for some of the vectors themselves.
 
@@ -229,7 +230,7 @@ def _centres(
     """
     sample = _rows(vectors, np.sort(rng.permutation(len(vectors))[: n * SAMPLE])) - mean
     to_unit_rows(sample)
-    n_groups = max(1, round(_GROUPS * math.sqrt(n)) if n > _FEW_CENTRES else 1)
+    n_groups = round(_GROUPS * math.sqrt(n)) if n > _FEW_CENTRES else 1
     middles = _k_means(sample[rng.permutation(len(sample))[: n_groups * _SAMPLE_OF_GROUP]], n_groups, rng)
     group_of = _nearest(sample, middles)
     sizes = np.bincount(group_of, minlength=n_groups)
@@ -240,8 +241,8 @@ def _centres(
 
     parts = parallel.run(divide, range(n_groups))
     centres = np.concatenate(parts)
-    groups = restore(middles, np.repeat(np.arange(n_groups), [len(part) for part in parts]).astype(np.int32), 1)
-    groups = replace(groups, probes=min(_GROUPS_LOOKED_INTO, n_groups))
+    owner = np.repeat(np.arange(n_groups, dtype=np.int32), [len(part) for part in parts])
+    groups = restore(middles, owner, min(_GROUPS_LOOKED_INTO, n_groups))
     for _ in range(_ROUNDS_OF_ALL if n_groups > 1 else 0):
         centres = _moved(sample, search(groups, centres, sample, 1)[:, 0], centres)
     return centres, groups

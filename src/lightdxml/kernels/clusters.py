@@ -272,7 +272,7 @@ def finish(k: int, found: NDArray[np.uint64], counts: NDArray[np.int64]) -> None
 
 @kernel
 def _key(product: np.float32, bits: int, place: int) -> np.uint64:
-    """Return a number that is lower for a higher product, and of equal ones for a lower place; NaN is the lowest."""
+    """Return a number that is lower for a higher product, and of equal ones for a lower place; highest for NaN."""
     ones = np.uint32(0xFFFFFFFF)
     if np.isnan(product):
         high = ones
