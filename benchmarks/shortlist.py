@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import inverted_file, shortlist
+from lightdxml import inverted_file, k_means, shortlist
 from lightdxml.encoder import unit_rows
 
 K, BATCH, SINGLE = 200, 8192, 50
@@ -47,10 +47,10 @@ def costs(L: int, D: int, around: int) -> None:
     exact = shortlist.build(labels, vectors, "exact")
     some = np.ascontiguousarray(documents[::32])
     # What is compiled, and made at the first search, is not timed.
-    inverted_file.build(vectors[:5000], K, some)
+    k_means.inverted_file_of(vectors[:5000], K, some)
     shortlist.search(exact, documents[:16], K)
     unit = cpu(lambda: shortlist.search(exact, documents, K))[1] / (L * BATCH)
-    index, seconds = cpu(lambda: inverted_file.build(vectors, K, some))
+    index, seconds = cpu(lambda: k_means.inverted_file_of(vectors, K, some))
     inverted_file.search(index, vectors, some, K)
     few, many = (inverted_file.probes_within(index, some, share) for share in (0.02, 0.2))
     taken = []

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_info
 
-from lightdxml import inverted_file, shortlist
+from lightdxml import comparison, inverted_file, k_means, shortlist
 from lightdxml.encoder import unit_rows
+from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import codes, parallel
 from lightdxml.shortlist import Shortlist
 
@@ -62,24 +63,24 @@ def test_what_all_vectors_have_in_common_makes_a_search_look_no_further() -> Non
     vectors, queries = (unit_rows(clustered(n, seed=seed) + common) for n, seed in ((4000, 0), (64, 1)))
     shares = []
     for those, asked in ((clustered(4000), clustered(64, seed=1)), (vectors, queries)):
-        index = inverted_file.build(those, 20, asked)
+        index = k_means.inverted_file_of(those, 20, asked)
         shares.append(inverted_file.share_of_work(index, asked))
     assert shares[1] < 1.3 * shares[0]
 
 
 def test_an_index_is_of_use_for_other_vectors_in_the_same_clusters() -> None:
     vectors = clustered(1000)
-    index = inverted_file.build(vectors, 5, clustered(64, seed=1))
+    index = k_means.inverted_file_of(vectors, 5, clustered(64, seed=1))
     inverted_file.search(index, vectors, vectors[:3], 5)
     turned = np.ascontiguousarray(-vectors)
     whole = replace(index, probes=len(index.centres))
-    found = inverted_file.search(whole, turned, vectors[:3], 5)
+    found, _ = inverted_file.search(whole, turned, vectors[:3], 5)
     np.testing.assert_array_equal(found, inverted_file.search_all(turned, vectors[:3], 5))
 
 
 def test_as_many_clusters_as_hold_a_share_of_the_vectors() -> None:
     vectors, queries = clustered(3000), clustered(64, seed=1)
-    index = inverted_file.build(vectors, 20, queries)
+    index = k_means.inverted_file_of(vectors, 20, queries)
     assert inverted_file.probes_within(index, queries, 0.0) == 1
     assert inverted_file.probes_within(index, queries, 1.0) == len(index.centres)
     probes = inverted_file.probes_within(index, queries, 0.1)
@@ -89,7 +90,7 @@ def test_as_many_clusters_as_hold_a_share_of_the_vectors() -> None:
 
 def test_more_recall_takes_more_probes() -> None:
     vectors, queries = clustered(3000), clustered(64, seed=1)
-    low, high = (inverted_file.build(vectors, 20, queries, recall).probes for recall in (0.5, 0.99))
+    low, high = (k_means.inverted_file_of(vectors, 20, queries, recall).probes for recall in (0.5, 0.99))
     assert low < high
 
 
@@ -125,6 +126,26 @@ def test_a_document_alone_gets_what_it_gets_in_a_batch(monkeypatch: pytest.Monke
     for document, row in zip(documents, together, strict=True):
         alone = shortlist.search(index, document[None], 20)[0]
         np.testing.assert_array_equal(alone, row)
+
+
+@pytest.mark.parametrize("kind", ["exact", "ivf"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("documents", [0, 1, 2, 30])
+def test_cosines_that_come_with_a_search_are_those_of_its_labels(kind: str, dtype: Any, documents: int) -> None:
+    index, some = built(1000, kind, dtype), clustered(documents, seed=5)
+    labels, cosines = shortlist.nearest(index, some, 20)
+    np.testing.assert_array_equal(labels, shortlist.search(index, some, 20))
+    np.testing.assert_array_equal(cosines, shortlist.cosines(index, some, labels))
+    assert cosines.dtype == np.float32
+    assert cosines.shape == (documents, 20)
+
+
+def test_products_are_read_from_keys_as_they_were() -> None:
+    products = np.array([[-np.inf, -1.5, -1e-42, 0.0, 1e-42, 0.25, np.inf, np.nan]], dtype=np.float32)
+    places, keys = np.arange(8, dtype=np.int32)[None], np.empty((1, 8), dtype=np.uint64)
+    kernels.keys_of(products, products.view(np.uint32), places, keys)
+    np.testing.assert_array_equal(comparison.products_of(keys), products)
+    assert comparison.places_of(np.sort(keys)).tolist() == [[6, 5, 4, 3, 2, 1, 0, 7]]
 
 
 def test_more_clusters_are_looked_into_where_the_nearest_hold_too_few() -> None:

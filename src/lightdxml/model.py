@@ -128,8 +128,9 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
     directions = unit_rows(embeddings)
     labels, cosines = _nearest(model, directions)
     if len(model.everywhere):
-        labels = _with_everywhere(model, labels)
-        cosines = shortlists.cosines(model.shortlist, directions, labels)
+        more = _everywhere_else(model, labels)
+        labels = np.concatenate([labels, more], axis=1)
+        cosines = np.concatenate([cosines, shortlists.cosines(model.shortlist, directions, more)], axis=1)
     margins = None
     if model.sparse is not None:
         found = sparse_view.find(model.sparse, X, FOUND_BY_WORDS, labels)
@@ -153,20 +154,19 @@ def _nearest(model: Model, directions: NDArray[np.float32]) -> tuple[NDArray[np.
     more labels are asked for, and these are put in order. (Where more labels than those have one embedding at the end
     of the shortlist, which of them are in it may differ.)
     """
-    labels = shortlists.search(model.shortlist, directions, model.config.k + _MORE)
-    k = min(model.config.k, labels.shape[1])
-    return top(labels, shortlists.cosines(model.shortlist, directions, labels), k)
+    labels, cosines = shortlists.nearest(model.shortlist, directions, model.config.k + _MORE)
+    return top(labels, cosines, min(model.config.k, labels.shape[1]))
 
 
-def _with_everywhere(model: Model, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Add the labels that are candidates everywhere, -1 where the shortlist has them already."""
+def _everywhere_else(model: Model, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the labels that are candidates everywhere, -1 where the shortlist has them already."""
     more = np.tile(model.everywhere, (len(labels), 1))
     place = np.full(model.n_labels + 1, -1, dtype=np.int64)
     place[model.everywhere] = np.arange(len(model.everywhere))
     found = place[labels]  # the last entry, -1, is what a label of -1 gets
     rows, columns = np.nonzero(found >= 0)
     more[rows, found[rows, columns]] = -1
-    return np.concatenate([labels, more], axis=1)
+    return more
 
 
 def blend(candidates: Candidates, beta: float) -> NDArray[np.float32]:

@@ -10,9 +10,10 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import inverted_file
+from lightdxml import inverted_file, k_means
+from lightdxml.comparison import Best, places_of
 from lightdxml.config import Index
-from lightdxml.inverted_file import Best, InvertedFile
+from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import ova, parallel
 from lightdxml.kernels.half import readable, wide, width
 
@@ -137,7 +138,7 @@ def build(
         index = _Exact(vectors)
     elif chosen == "ivf":
         built = isinstance(structure, InvertedFile)
-        index = structure if built else inverted_file.build(vectors, k, queries)
+        index = structure if built else k_means.inverted_file_of(vectors, k, queries)
     else:
         index = _graph_index(vectors, structure)
     return Shortlist(chosen, labels, vectors, index)
@@ -167,7 +168,7 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
         return replace(shortlist, index=replace(index, probes=min(index.probes, probes)))
     if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
         return shortlist
-    index = inverted_file.build(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
+    index = k_means.inverted_file_of(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
     looked_at = n * inverted_file.share_of_work(index, sample)
     if _PRODUCT * looked_at + _CLUSTER * len(index.centres) > n:
         return shortlist
@@ -180,7 +181,7 @@ def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
     >>> worth_trying(20_000, 20_000, 192), worth_trying(100_000, 100_000, 192)
     (False, True)
     """
-    clusters = inverted_file.cluster_count(n_labels)
+    clusters = k_means.cluster_count(n_labels)
     share = _CLUSTER * clusters / n_labels + _BUILD / max(1, n_documents)
     return n_labels * n_documents * (dimensions + _PAIR) > _WORTH_TRYING and share < 0.5
 
@@ -273,8 +274,7 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     if shortlist.kind == "exact" and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
     if shortlist.kind == "ivf":
-        nearest: NDArray[np.int32] = shortlist.labels[_places(shortlist, documents, k)]
-        return nearest
+        return _clustered(shortlist, documents, k)[0]
     found = np.empty((len(documents), k), dtype=np.int32)
     exact = shortlist.kind == "exact"
     index = shortlist.index.ready() if exact else shortlist.index
@@ -290,13 +290,28 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     return found
 
 
-def _places(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDArray[np.int32]:
-    """Return what an inverted file finds, by place."""
+def nearest(
+    shortlist: Shortlist, documents: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return what `search` returns and the cosines, the same numbers as `cosines` gives."""
+    k = min(k, len(shortlist.labels))
+    if shortlist.kind == "ivf" and k > 0:
+        return _clustered(shortlist, documents, k)
+    labels = search(shortlist, documents, k)
+    return labels, cosines(shortlist, documents, labels)
+
+
+def _clustered(
+    shortlist: Shortlist, documents: NDArray[np.float32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return what an inverted file finds, and the cosines."""
     given = shortlist.index, shortlist.vectors
-    if len(documents) > _FEW:
-        return inverted_file.search(*given, documents, k)
-    found = [inverted_file.search_one(*given, document, k) for document in documents]
-    return np.array(found, dtype=np.int32).reshape(-1, k)
+    if len(documents) > _FEW or not len(documents):
+        places, near = inverted_file.search(*given, documents, k)
+    else:
+        found = [inverted_file.search_one(*given, document, k) for document in documents]
+        places, near = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return shortlist.labels[places], near
 
 
 def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArray[np.int32]:
@@ -316,8 +331,8 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
         return best.keys().ravel()
 
     keys = np.sort(np.concatenate(parallel.run(look, parallel.fixed_chunks(n, _SCANNED))))
-    nearest: NDArray[np.int32] = shortlist.labels[inverted_file.places_of(keys[:k])]
-    return nearest
+    found: NDArray[np.int32] = shortlist.labels[places_of(keys[:k])]
+    return found
 
 
 def cosines(shortlist: Shortlist, directions: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:

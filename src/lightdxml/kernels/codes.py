@@ -16,6 +16,7 @@ from numba.core import config as _config
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from lightdxml.kernels.ahead import fetch
 from lightdxml.kernels.clusters import keep_best
 from lightdxml.kernels.half import row_scale, widen
 from lightdxml.kernels.jit import kernel
@@ -37,36 +38,55 @@ def _features() -> str:
 AVAILABLE = "+avx512vnni" in _features().split(",")
 # Bytes that are multiplied at once, and sums of four products each: codes are filled up with zeros to a multiple of it.
 _STEP, _LANES = 64, 16
-# Documents and vectors whose products are taken at once; of vectors so many may be read behind the last one.
-_SIDE = 4
-SPARE = _SIDE - 1
+# Sixteen products are taken at once, of so many documents and vectors: of some, or of one that is alone.
+_SOME, _ALONE = (4, 4), (1, 16)
+# So many vectors may be read behind the last one.
+SPARE = _ALONE[1] - 1
+# So many vectors of the next cluster are asked for ahead; the processor foresees the others.
+_ASKED_FOR = 64
 _LARGEST = np.float32(127.0)
 # What is added to a document's codes, as the instruction wants one side without signs.
 _OFFSET = 128
 
 
-def _tile(
-    _: Any, documents: Any, rows: Any, codes: Any, first: Any, scales: Any, shifts: Any, out: Any, at: Any
-) -> Any:
-    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = [context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
-                  for kind, value in zip(signature.args, arguments, strict=True)]  # fmt: skip
-        documents, rows, codes, first, scales, shifts, out, at = arrays
-        totals = _products(builder, documents, rows, codes, first)
-        kinds = ir.VectorType(ir.IntType(32), _SIDE), ir.VectorType(ir.FloatType(), _SIDE)
-        shift = _load(builder, builder.gep(shifts.data, [first]), kinds[0])
-        scale = _load(builder, builder.gep(scales.data, [first]), kinds[1])
-        sums, room = _sums(builder, totals), builder.extract_value(out.shape, 1)
-        for row in range(_SIDE):
-            lanes = ir.Constant(ir.VectorType(ir.IntType(32), _SIDE), [_SIDE * row + n for n in range(_SIDE)])
-            own = builder.shuffle_vector(sums, sums, lanes)
-            product = builder.fmul(builder.sitofp(builder.sub(own, shift), kinds[1]), scale)
-            place = builder.add(builder.mul(ir.Constant(room.type, row), room), at)
-            stored = builder.store(product, builder.bitcast(builder.gep(out.data, [place]), kinds[1].as_pointer()))
-            stored.align = 4
-        return context.get_dummy_value()
+def _tile(sides: tuple[int, int]) -> Any:
+    """Return what takes the products of so many documents and vectors.
 
-    return types.void(documents, rows, codes, types.intp, scales, shifts, out, types.intp), code
+    It fills as many rows of `out`, from the column `at` on, with the products of the documents at these `rows` and the
+    vectors from `first` on; there must be as many.
+    """
+
+    def tile(_: Any, documents: Any, rows: Any, codes: Any, first: Any, scales: Any, shifts: Any, out: Any, at: Any
+             ) -> Any:  # fmt: skip
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            arrays = [context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+                      for kind, value in zip(signature.args, arguments, strict=True)]  # fmt: skip
+            documents, rows, codes, first, scales, shifts, out, at = arrays
+            sums = _sums(builder, _products(builder, sides, documents, rows, codes, first))
+            _store(builder, sides, sums, first, scales, shifts, out, at)
+            return context.get_dummy_value()
+
+        return types.void(documents, rows, codes, types.intp, scales, shifts, out, types.intp), code
+
+    return intrinsic(tile)
+
+
+def _store(
+    builder: Any, sides: tuple[int, int], sums: Any, first: Any, scales: Any, shifts: Any, out: Any, at: Any
+) -> None:
+    """Store sums, less what the offset of documents added, times what a code of 1 stands for."""
+    width = sides[1]
+    kinds = ir.VectorType(ir.IntType(32), width), ir.VectorType(ir.FloatType(), width)
+    shift = _load(builder, builder.gep(shifts.data, [first]), kinds[0])
+    scale = _load(builder, builder.gep(scales.data, [first]), kinds[1])
+    room = builder.extract_value(out.shape, 1)
+    for row in range(sides[0]):
+        lanes = ir.Constant(kinds[0], [width * row + n for n in range(width)])
+        own = builder.shuffle_vector(sums, sums, lanes)
+        product = builder.fmul(builder.sitofp(builder.sub(own, shift), kinds[1]), scale)
+        place = builder.add(builder.mul(ir.Constant(room.type, row), room), at)
+        stored = builder.store(product, builder.bitcast(builder.gep(out.data, [place]), kinds[1].as_pointer()))
+        stored.align = 4
 
 
 def _load(builder: Any, start: Any, kind: Any) -> Any:
@@ -75,7 +95,7 @@ def _load(builder: Any, start: Any, kind: Any) -> Any:
     return loaded
 
 
-def _products(builder: Any, documents: Any, rows: Any, codes: Any, first: Any) -> list[Any]:
+def _products(builder: Any, sides: tuple[int, int], documents: Any, rows: Any, codes: Any, first: Any) -> list[Any]:
     """Return sums of sixteen parts of each of the sixteen products."""
     kind = ir.VectorType(ir.IntType(32), _LANES)
     width = builder.extract_value(documents.shape, 1)
@@ -85,17 +105,17 @@ def _products(builder: Any, documents: Any, rows: Any, codes: Any, first: Any) -
         whole = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         return builder.gep(whole, [builder.mul(row, width)])
 
-    numbers = [ir.Constant(width.type, n) for n in range(_SIDE)]
-    left = [start(documents, builder.load(builder.gep(rows.data, [n]))) for n in numbers]
-    right = [start(codes, builder.add(first, n)) for n in numbers]
+    numbers = [ir.Constant(width.type, n) for n in range(max(sides))]
+    left = [start(documents, builder.load(builder.gep(rows.data, [n]))) for n in numbers[: sides[0]]]
+    right = [start(codes, builder.add(first, n)) for n in numbers[: sides[1]]]
     function = ir.FunctionType(kind, [kind, kind, kind])
     multiply = builder.module.declare_intrinsic("llvm.x86.avx512.vpdpbusd.512", (), function)
-    totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * _LANES)) for _ in range(_SIDE * _SIDE)]
+    totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * _LANES)) for _ in range(_LANES)]
     with cgutils.for_range(builder, builder.udiv(width, step)) as loop:
         offset = builder.mul(loop.index, step)
         a, b = ([_load(builder, builder.gep(row, [offset]), kind) for row in side] for side in (left, right))
         for n, total in enumerate(totals):
-            builder.store(builder.call(multiply, [builder.load(total), a[n // _SIDE], b[n % _SIDE]]), total)
+            builder.store(builder.call(multiply, [builder.load(total), a[n // sides[1]], b[n % sides[1]]]), total)
     return [builder.load(total) for total in totals]
 
 
@@ -109,9 +129,8 @@ def _sums(builder: Any, totals: list[Any]) -> Any:
     return totals[0]
 
 
-# Fills four rows of `out`, from the column `at` on, with the products of the documents at four `rows` and the four
-# vectors from `first` on; there must be as many.
-tile: Any = intrinsic(_tile)
+_four: Any = _tile(_SOME)
+_one: Any = _tile(_ALONE)
 
 
 def padded(width: int) -> int:
@@ -194,10 +213,9 @@ def products(
         last = min(first + near.shape[1], stop)
         for b in range(0, documents.shape[0], 4):
             n = min(4, documents.shape[0] - b)
-            for i in range(4):
-                rows[i] = b + min(i, n - 1)
-            for i in range(first, last, 4):
-                tile(documents, rows, codes, i, scales, shifts, near, i - first)
+            for i in range(n):
+                rows[i] = b + i
+            _fill(documents, rows[:n], codes, first, last, scales, shifts, near)
             for i in range(n):
                 for j in range(first, last):
                     out[b + i, j] = near[i, j - first]
@@ -225,18 +243,52 @@ def search(
     """Look for documents in those of the clusters start … stop that are theirs: `clusters.search` on codes.
 
     Codes, scales and shifts stand cluster by cluster, as places do, with `SPARE` rows behind; `near` has four rows of a
-    multiple of four.
+    multiple of sixteen.
     """
-    four = np.empty(4, np.int64)
-    for c in range(start, stop):
-        if ends[c] == ends[c + 1]:
-            continue
+    some = np.empty(4, np.int64)
+    c = _next_asked_for(ends, start, stop)
+    while c < stop:
+        after = _next_asked_for(ends, c + 1, stop)
+        if after < stop:
+            fetch(codes[pointers[after] : min(pointers[after] + _ASKED_FOR, pointers[after + 1])].reshape(-1))
         for first in range(pointers[c], pointers[c + 1], near.shape[1]):
             last = min(first + near.shape[1], pointers[c + 1])
             for row in range(ends[c], ends[c + 1], 4):
                 n = min(4, ends[c + 1] - row)
-                for b in range(4):
-                    four[b] = rows[row + min(b, n - 1)]
-                for i in range(first, last, 4):
-                    tile(documents, four, codes, i, scales, shifts, near, i - first)
-                keep_best(near, bits, four[:n], places[first:last], k, found, counts, bounds)
+                for b in range(n):
+                    some[b] = rows[row + b]
+                _fill(documents, some[:n], codes, first, last, scales, shifts, near)
+                keep_best(near, bits, some[:n], places[first:last], k, found, counts, bounds)
+        c = after
+
+
+@kernel
+def _next_asked_for(ends: NDArray[np.int64], c: int, stop: int) -> int:
+    """Return the first cluster from c on that has documents, or stop."""
+    while c < stop and ends[c] == ends[c + 1]:
+        c += 1
+    return c
+
+
+@kernel
+def _fill(
+    documents: NDArray[np.uint8],
+    rows: NDArray[np.int64],
+    codes: NDArray[np.int8],
+    first: int,
+    last: int,
+    scales: NDArray[np.float32],
+    shifts: NDArray[np.int32],
+    near: NDArray[np.float32],
+) -> None:
+    """Fill rows of near with the products of these documents, four at the most, and the vectors at first … last."""
+    if rows.size == 4:
+        for i in range(first, last, 4):
+            _four(documents, rows, codes, i, scales, shifts, near, i - first)
+        return
+    # The last ones are taken with some before them, not behind: those may be nowhere near in memory's caches.
+    end = max(first, last - 16)
+    for b in range(rows.size):
+        for i in range(first, last, 16):
+            place = min(i, end)
+            _one(documents, rows[b : b + 1], codes, place, scales, shifts, near[b:], place - first)

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
+from lightdxml.comparison import ROOM, way
 from lightdxml.config import Config
-from lightdxml.inverted_file import CHUNK, ROOM, SAMPLE, cluster_count, with_reserve
+from lightdxml.inverted_file import CHUNK
+from lightdxml.k_means import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.kernels.codes import AVAILABLE, padded
 from lightdxml.model import FOUND_BY_WORDS
@@ -349,7 +351,7 @@ def _search(sizes: Sizes, config: Config) -> int:
         return exact
     # What may be among the best, as keys, with what tells their order; how near each cluster is, and which documents
     # are looked for in it.
-    each = _LONG * (ROOM + 5) * with_reserve(k, sizes.n_known) + 2 * _FLOAT * cluster_count(sizes.n_known)
+    each = _LONG * (ROOM + 5) * way().reserve(k, sizes.n_known) + 2 * _FLOAT * cluster_count(sizes.n_known)
     at_once = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / CHUNK))
     return max(exact, at_once * CHUNK * each)
 
