@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import clusters as kernels
-from lightdxml.kernels import codes, parallel
+from lightdxml.kernels import codes, ova, parallel
 from lightdxml.kernels.half import readable, width
 
 if TYPE_CHECKING:
@@ -96,6 +96,18 @@ def products_of(keys: NDArray[np.uint64]) -> NDArray[np.float32]:
     return products
 
 
+def nearest_of(
+    vectors: NDArray[Any], queries: NDArray[np.float32], places: NDArray[np.int32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the k nearest of what was found for each query, by products as exact as the vectors, and those."""
+    products = np.empty(places.shape, dtype=np.float32)
+    ova.cosines(0, len(queries), queries, readable(vectors), places.astype(np.int64), products)
+    keys = np.empty(places.shape, dtype=np.uint64)
+    kernels.keys_of(products, products.view(np.uint32), places, keys)
+    keys = np.sort(keys, axis=1)[:, :k]
+    return places_of(keys), products_of(keys)
+
+
 def _centres_in_floats(index: InvertedFile) -> Compare:
     return lambda queries, bounds, out: kernels.products(
         0, len(queries), queries, index.centres[slice(*bounds)], out[:, slice(*bounds)]
@@ -134,6 +146,23 @@ class Codes:
     shifts: NDArray[np.int32]
 
 
+def encoded(vectors: NDArray[Any], places: NDArray[np.int32]) -> Codes:
+    """Return the codes of these vectors in the order of places."""
+    n, D = len(vectors), width(vectors)
+    rows = n + codes.SPARE
+    made = Codes(
+        np.zeros((rows, codes.padded(D)), dtype=np.int8), np.zeros(rows, dtype=np.float32),
+        np.zeros(rows, dtype=np.int32),
+    )  # fmt: skip
+    bits = readable(vectors)
+
+    def encode(first: int, last: int) -> None:
+        codes.encode(first, last, bits, places, D, made.codes, made.scales, made.shifts)
+
+    parallel.over(encode, n)
+    return made
+
+
 class Coded:
     """Vectors as bytes, made when they are first searched.
 
@@ -150,26 +179,14 @@ class Coded:
         """Return the codes of these vectors in the order of places; made anew for other vectors than the last time."""
         known = self._made
         if known is None or known[0] is not vectors:
-            n, D = len(vectors), width(vectors)
-            rows = n + codes.SPARE
-            made = Codes(
-                np.zeros((rows, codes.padded(D)), dtype=np.int8), np.zeros(rows, dtype=np.float32),
-                np.zeros(rows, dtype=np.int32),
-            )  # fmt: skip
-            bits = readable(vectors)
-
-            def encode(first: int, last: int) -> None:
-                codes.encode(first, last, bits, places, D, made.codes, made.scales, made.shifts)
-
-            parallel.over(encode, n)
-            known = self._made = (vectors, made)
+            known = self._made = (vectors, encoded(vectors, places))
         return known[1]
 
 
 def _centres_in_bytes(index: InvertedFile) -> Compare:
     coded = index.coded_centres.ready(index.centres, np.arange(len(index.centres), dtype=np.int32))
     return lambda queries, bounds, out: codes.products(
-        *bounds, _codes_of(queries, coded), coded.codes, coded.scales, coded.shifts, _room(), out
+        *bounds, codes_of(queries, coded), coded.codes, coded.scales, coded.shifts, _room(), out
     )
 
 
@@ -183,7 +200,7 @@ def _vectors_in_bytes(index: InvertedFile, vectors: NDArray[Any]) -> LookInto:
         clusters: tuple[int, int],
         best: Best,
     ) -> None:
-        those, near = _codes_of(queries, coded), _room()
+        those, near = codes_of(queries, coded), _room()
         codes.search(
             *clusters, those, rows, ends, coded.codes, coded.scales, coded.shifts, index.places, index.pointers, best.k,
             near, near.view(np.uint32), best.found, best.counts, best.bounds,
@@ -196,16 +213,16 @@ def _room() -> NDArray[np.float32]:
     return np.empty((4, _BLOCK), dtype=np.float32)
 
 
-def _codes_of(queries: NDArray[np.float32], coded: Codes) -> NDArray[np.uint8]:
+def codes_of(queries: NDArray[np.float32], coded: Codes) -> NDArray[np.uint8]:
     """Return queries as bytes, in rows as long as these."""
     those = np.zeros((len(queries), coded.codes.shape[1]), dtype=np.uint8)
     codes.encode_documents(queries, those)
     return those
 
 
-def _with_reserve(k: int, n: int) -> int:
+def with_reserve(k: int, n: int) -> int:
     """Return some more than k: rounding swaps vectors that are as near."""
     return min(n, k + k // _RESERVE + _RESERVE)
 
 
-IN_BYTES = Way(_centres_in_bytes, _vectors_in_bytes, _with_reserve)
+IN_BYTES = Way(_centres_in_bytes, _vectors_in_bytes, with_reserve)

@@ -33,7 +33,7 @@ def compressed(
     index
         How labels are searched from then on; None for as before.
     queries
-        For another index, `ivf`: embeddings, at length 1, of documents such as will be searched for.
+        For another index, `sketch` or `ivf`: embeddings, at length 1, of documents such as will be searched for.
 
     Examples
     --------
@@ -47,15 +47,15 @@ def compressed(
     kept, kind = str(model.classifier.dtype), index or model.shortlist.kind
     if kept not in _SMALLER_THAN[precision] and kind == model.shortlist.kind:
         raise ValueError(f"the model is one of {kept} already: {precision} makes it no smaller")
-    if kind == "ivf" and model.shortlist.kind != "ivf" and queries is None:
-        raise ValueError("an inverted file needs documents such as will be searched for: give queries")
+    if kind in ("sketch", "ivf") and model.shortlist.kind != kind and queries is None:
+        raise ValueError(f"the index {kind} needs documents such as will be searched for: give queries")
     encoder, classifier, embeddings = model.encoder, model.classifier, model.shortlist.vectors
     if kept in _SMALLER_THAN[precision]:
         encoder = replace(encoder, vectors=_narrow(encoder.vectors, precision))
         classifier, embeddings = _narrow_classifier(classifier, precision), _narrow(embeddings, precision)
     structure = None
     if kind == model.shortlist.kind:
-        # A graph or clusters of nearly the same vectors are as good.
+        # A graph, clusters or sketches of nearly the same vectors are as good.
         structure = shortlists.structure_in(shortlists.structure_of(model.shortlist), kind)
     shortlist: Shortlist = shortlists.build(
         model.shortlist.labels, embeddings, kind, structure, queries, k=model.config.k

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-Index = Literal["auto", "exact", "ivf", "hnsw"]
+Index = Literal["auto", "exact", "sketch", "ivf", "hnsw"]
 Schedule = Literal["cosine", "steps"]
 Precision = Literal["float16", "float32"]
 
@@ -61,8 +61,8 @@ class Config:
     label_learning_rate
         Adam's, for the label encoder.
     index
-        How shortlists are searched: `exact`, `ivf` (an inverted file), `hnsw` (a graph), or `auto`: exactly up to
-        400,000 labels, but for training by an inverted file where that takes less time.
+        How shortlists are searched: `exact`, `sketch` (by a bit a number, then by a byte), `ivf` (an inverted file),
+        `hnsw` (a graph), or `auto`: exactly up to 400,000 labels, but for training by what takes less time.
     precision
         How the finished model keeps its numbers; float16 halves it, at a loss that training measures.
     validation

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from lightdxml.comparison import Best, Coded, places_of, products_of, way
+from lightdxml.comparison import Best, Coded, nearest_of, places_of, way
 from lightdxml.kernels import clusters as kernels
-from lightdxml.kernels import ova, parallel
-from lightdxml.kernels.half import readable, wide
+from lightdxml.kernels import parallel
+from lightdxml.kernels.half import wide
 
 CHUNK, _BLOCK = 2048, 4096
 # How near clusters are is counted in so many steps.
@@ -167,7 +167,7 @@ def search(
         rows, ends = kernels.by_cluster(nearness, _least(index, nearness, more))
         best = Best.start(len(part), more)
         look_into(part, rows, ends, (0, n_clusters), best)
-        places[slice(*bounds)], products[slice(*bounds)] = _nearest_of(vectors, part, places_of(best.keys()), k)
+        places[slice(*bounds)], products[slice(*bounds)] = nearest_of(vectors, part, places_of(best.keys()), k)
 
     parallel.run(look, parallel.fixed_chunks(len(queries), CHUNK))
     return places, products
@@ -190,19 +190,7 @@ def search_one(
         return best.keys()[0, : best.counts[0]]
 
     keys = np.sort(np.concatenate(parallel.run(look, parts)))[None, :more]
-    return _nearest_of(vectors, query[None], places_of(keys), k)
-
-
-def _nearest_of(
-    vectors: NDArray[Any], queries: NDArray[np.float32], places: NDArray[np.int32], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the k nearest of what was found for each query, by products as exact as the vectors, and those."""
-    products = np.empty(places.shape, dtype=np.float32)
-    ova.cosines(0, len(queries), queries, readable(vectors), places.astype(np.int64), products)
-    keys = np.empty(places.shape, dtype=np.uint64)
-    kernels.keys_of(products, products.view(np.uint32), places, keys)
-    keys = np.sort(keys, axis=1)[:, :k]
-    return places_of(keys), products_of(keys)
+    return nearest_of(vectors, query[None], places_of(keys), k)
 
 
 def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> NDArray[np.int32]:

@@ -10,32 +10,41 @@ import faiss as _faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import inverted_file, k_means
-from lightdxml.comparison import Best, places_of
+from lightdxml import inverted_file, k_means, sketches
+from lightdxml.comparison import Best, Codes, places_of
 from lightdxml.config import Index
+from lightdxml.encoder import unit_rows
 from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import ova, parallel
+from lightdxml.kernels import sketches as looking_up
 from lightdxml.kernels.half import readable, wide, width
+from lightdxml.sketches import Sketches
 
 # Its type information leaves out much of what its wrappers add.
 faiss: Any = _faiss
-Kind = Literal["exact", "ivf", "hnsw"]
-KINDS: tuple[Kind, ...] = ("exact", "ivf", "hnsw")
+Kind = Literal["exact", "sketch", "ivf", "hnsw"]
+KINDS: tuple[Kind, ...] = ("exact", "sketch", "ivf", "hnsw")
 # Up to this many labels documents that come alone are searched exactly: the time is theirs, and so is the accuracy.
 EXACT_LIMIT = 400_000
 # Fewer products of numbers than these, where a pair of document and label counts as some itself (to see whether it is
-# among the best), are done exactly before an inverted file is built (some ten seconds of a core).
-_WORTH_TRYING, _PAIR = 1e12, 200
+# among the best), are done exactly before sketches are made or an inverted file is built (some ten seconds of a core).
+_WORTH_SKETCHING, _WORTH_TRYING, _PAIR = 1e11, 1e12, 200
+# Costs of sketches in products of a document and a label as an exact search takes them: of looking up a label, of
+# comparing one, of a document, and of making them for each label (benchmarks/shortlist.py --costs, D 192).
+_LOOKED_UP, _COMPARED, _DOCUMENT, _SKETCH = 0.1, 5.0, 10_000, 1000
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
 # cluster for each document, and of building for each label (benchmarks/shortlist.py --costs, D 192).
 _PRODUCT, _CLUSTER, _BUILD = 1.5, 3, 8000
-# The share of the exact shortlists that those of training documents are to hold: they are negatives, of which there are
-# enough, and positives are known.
-FOUND_IN_TRAINING = 0.8
+# The share of the exact shortlists that sketches are to find for predictions; documents that were not trained on find
+# somewhat fewer than those by which it is seen to.
+_FOUND = 0.96
+# The share that shortlists of training documents are to hold: they are negatives, of which there are enough, and
+# positives are known.
+FOUND_BY_SKETCHES, FOUND_IN_CLUSTERS = 0.9, 0.8
 # And the share of labels that they are looked for among, at the most: where that is too little, before a training has
 # learnt much, the nearest labels are hardly nearer than others.
 _MOST_LOOKED_AT = 0.25
-_QUERIES = 1024
+_QUERIES, _SAMPLE = 1024, 256
 _LINKS, _BUILD_BREADTH = 32, 200
 # With so many links faiss has room for no more: with each level, one in as many labels is left.
 _MOST_LEVELS = 6
@@ -57,7 +66,7 @@ class Shortlist:
     vectors
         Their embeddings ŷ at length 1, float32, float16 or int8.
     index
-        The search structure: faiss's, or an `InvertedFile`.
+        The search structure: faiss's, `Sketches`, or an `InvertedFile`.
     """
 
     kind: Kind
@@ -112,7 +121,7 @@ def build(
     labels: NDArray[np.int32],
     vectors: NDArray[Any],
     kind: Index = "auto",
-    structure: Graph | InvertedFile | None = None,
+    structure: Graph | InvertedFile | Sketches | None = None,
     queries: NDArray[np.float32] | None = None,
     k: int = 200,
 ) -> Shortlist:
@@ -121,9 +130,10 @@ def build(
     Parameters
     ----------
     structure
-        A graph or an inverted file that was built before, which is then not built anew.
+        A graph, an inverted file or sketches that were made before, which are then not made anew.
     queries, k
-        For an inverted file: some documents (rows of length 1) such as will be searched, and how many labels of each.
+        For an inverted file or sketches: some documents (rows of length 1) such as will be searched, and how many
+        labels of each.
 
     Examples
     --------
@@ -132,10 +142,12 @@ def build(
     >>> found.kind, search(found, vectors[1:2], k=1).tolist()
     ('exact', [[6]])
     """
-    chosen = kind_for(kind, len(labels))
+    chosen = kind_for(kind, len(labels), width(vectors))
     index: Any
     if chosen == "exact":
         index = _Exact(vectors)
+    elif chosen == "sketch":
+        index = structure if isinstance(structure, Sketches) else _sketched(vectors, k, queries, _FOUND)
     elif chosen == "ivf":
         built = isinstance(structure, InvertedFile)
         index = structure if built else k_means.inverted_file_of(vectors, k, queries)
@@ -144,46 +156,79 @@ def build(
     return Shortlist(chosen, labels, vectors, index)
 
 
-def kind_for(kind: Index, n_labels: int) -> Kind:
-    """Return how so many labels are searched.
+def kind_for(kind: Index, n_labels: int, D: int) -> Kind:
+    """Return how so many labels with embeddings of D numbers are searched.
 
-    >>> kind_for("auto", 1000), kind_for("auto", 1_000_000), kind_for("hnsw", 1000)
-    ('exact', 'ivf', 'hnsw')
+    >>> kind_for("auto", 1000, 300), kind_for("hnsw", 1000, 300)
+    ('exact', 'hnsw')
     """
     if kind == "auto":
-        return "exact" if n_labels <= EXACT_LIMIT else "ivf"
+        return "exact" if n_labels <= EXACT_LIMIT else sub_linear(D)
     return kind
+
+
+def sub_linear(D: int) -> Kind:
+    """Return what is faster than exact search on this processor."""
+    return "sketch" if looking_up.AVAILABLE and D <= looking_up.MOST_NUMBERS else "ivf"
+
+
+def _sketched(vectors: NDArray[Any], k: int, queries: NDArray[np.float32] | None, recall: float) -> Sketches:
+    D = width(vectors)
+    if sub_linear(D) != "sketch":
+        raise ValueError(f"sketches of {D} numbers cannot be searched by this processor: choose index='ivf'")
+    if queries is None:
+        queries = unit_rows(wide(vectors[:: max(1, len(vectors) // _SAMPLE)]))
+    return sketches.sketches_of(vectors, k, queries, recall)
 
 
 def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Shortlist:
     """Return an index by which shortlists of so many documents (rows of length 1) are found in the least time.
 
-    An exact one is left for an inverted file, which finds four in five of the same labels, where its clusters are told
-    apart well enough: before a training has learnt much, they are not.
+    An exact one is left for one that finds most of the same labels where it has to compare few enough of them: before a
+    training has learnt much, the nearest labels are hardly nearer than others.
     """
-    n, sample = len(shortlist.labels), inverted_file.sample_of(documents)
+    sample, (n, D) = inverted_file.sample_of(documents), documents.shape
+    labels, vectors = shortlist.labels, shortlist.vectors
+    if shortlist.kind == "sketch":
+        fewer = sketches.with_recall(shortlist.index, vectors, sample, k, FOUND_BY_SKETCHES)
+        return replace(shortlist, index=fewer)
     if shortlist.kind == "ivf":
-        index = inverted_file.with_recall(shortlist.index, shortlist.vectors, sample, k, FOUND_IN_TRAINING)
+        index = inverted_file.with_recall(shortlist.index, vectors, sample, k, FOUND_IN_CLUSTERS)
         probes = inverted_file.probes_within(index, sample, _MOST_LOOKED_AT)
         return replace(shortlist, index=replace(index, probes=min(index.probes, probes)))
-    if shortlist.kind == "hnsw" or not worth_trying(n, *documents.shape):
+    if shortlist.kind == "hnsw" or not worth_trying(len(labels), n, D):
         return shortlist
-    index = k_means.inverted_file_of(shortlist.vectors, k, sample, FOUND_IN_TRAINING)
+    other = _sketches_for(vectors, sample, k) if sub_linear(D) == "sketch" else _clusters_for(vectors, sample, k)
+    return shortlist if other is None else Shortlist(sub_linear(D), labels, vectors, other)
+
+
+def _sketches_for(vectors: NDArray[Any], sample: NDArray[np.float32], k: int) -> Sketches | None:
+    """Return sketches of vectors, or None where an exact search takes less time."""
+    index = sketches.sketches_of(vectors, k, sample, FOUND_BY_SKETCHES)
+    n = len(vectors)
+    return index if _LOOKED_UP * n + _COMPARED * index.candidates + _DOCUMENT < n else None
+
+
+def _clusters_for(vectors: NDArray[Any], sample: NDArray[np.float32], k: int) -> InvertedFile | None:
+    """Return an inverted file of vectors, or None where an exact search takes less time."""
+    index = k_means.inverted_file_of(vectors, k, sample, FOUND_IN_CLUSTERS)
+    n = len(vectors)
     looked_at = n * inverted_file.share_of_work(index, sample)
-    if _PRODUCT * looked_at + _CLUSTER * len(index.centres) > n:
-        return shortlist
-    return Shortlist("ivf", shortlist.labels, shortlist.vectors, index)
+    return index if _PRODUCT * looked_at + _CLUSTER * len(index.centres) <= n else None
 
 
-def worth_trying(n_labels: int, n_documents: int, dimensions: int) -> bool:
-    """Return whether an inverted file may find shortlists of so many documents in half the time of exact search.
+def worth_trying(n_labels: int, n_documents: int, D: int) -> bool:
+    """Return whether another index may find shortlists of so many documents in half the time of exact search.
 
-    >>> worth_trying(20_000, 20_000, 192), worth_trying(100_000, 100_000, 192)
+    >>> worth_trying(1_000, 20_000, 192), worth_trying(100_000, 100_000, 192)
     (False, True)
     """
-    clusters = k_means.cluster_count(n_labels)
-    share = _CLUSTER * clusters / n_labels + _BUILD / max(1, n_documents)
-    return n_labels * n_documents * (dimensions + _PAIR) > _WORTH_TRYING and share < 0.5
+    if sub_linear(D) == "sketch":
+        share, least = _LOOKED_UP + _DOCUMENT / n_labels + _SKETCH / max(1, n_documents), _WORTH_SKETCHING
+    else:
+        clusters = k_means.cluster_count(n_labels)
+        share, least = _CLUSTER * clusters / n_labels + _BUILD / max(1, n_documents), _WORTH_TRYING
+    return n_labels * n_documents * (D + _PAIR) > least and share < 0.5
 
 
 def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
@@ -207,18 +252,31 @@ def structure_of(shortlist: Shortlist) -> dict[str, NDArray[Any]]:
             "graph_neighbours": faiss.vector_to_array(hnsw.neighbors),
             "graph_entry": np.array([hnsw.entry_point], dtype=np.int32),
         }
+    index = shortlist.index
+    if shortlist.kind == "sketch":
+        return {
+            "sketch_signs": index.signs, "sketch_scales": index.scales, "sketch_places": index.places,
+            "sketch_codes": index.codes.codes, "sketch_code_scales": index.codes.scales,
+            "sketch_code_shifts": index.codes.shifts,
+            "sketch_candidates": np.array([index.candidates], dtype=np.int32),
+        }  # fmt: skip
     if shortlist.kind == "ivf":
-        index = shortlist.index
         probes = np.array([index.probes], dtype=np.int32)
         return {"cluster_centres": index.centres, "cluster_of": index.cluster_of, "cluster_probes": probes}
     return {}
 
 
-def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | None:
+def structure_in(arrays: dict[str, NDArray[Any]], kind: Kind) -> Graph | InvertedFile | Sketches | None:
     """Return what `structure_of` gave, from arrays of anyone; None for an exact index."""
     if kind == "hnsw":
         levels, neighbours = np.array(arrays["graph_levels"]), np.array(arrays["graph_neighbours"])
         return Graph(levels, neighbours, int(arrays["graph_entry"].item()))
+    if kind == "sketch":
+        codes = Codes(arrays["sketch_codes"], arrays["sketch_code_scales"], arrays["sketch_code_shifts"])
+        return sketches.restore(
+            arrays["sketch_signs"], arrays["sketch_scales"], arrays["sketch_places"], codes,
+            int(arrays["sketch_candidates"].item()),
+        )  # fmt: skip
     if kind == "ivf":
         centres, cluster_of = np.array(arrays["cluster_centres"]), np.array(arrays["cluster_of"])
         return inverted_file.restore(centres, cluster_of, int(arrays["cluster_probes"].item()))
@@ -273,8 +331,8 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
         return np.empty((len(documents), 0), dtype=np.int32)
     if shortlist.kind == "exact" and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
-    if shortlist.kind == "ivf":
-        return _clustered(shortlist, documents, k)[0]
+    if shortlist.kind in ("sketch", "ivf"):
+        return _compared(shortlist, documents, k)[0]
     found = np.empty((len(documents), k), dtype=np.int32)
     exact = shortlist.kind == "exact"
     index = shortlist.index.ready() if exact else shortlist.index
@@ -295,21 +353,25 @@ def nearest(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what `search` returns and the cosines, the same numbers as `cosines` gives."""
     k = min(k, len(shortlist.labels))
-    if shortlist.kind == "ivf" and k > 0:
-        return _clustered(shortlist, documents, k)
+    if shortlist.kind in ("sketch", "ivf") and k > 0:
+        return _compared(shortlist, documents, k)
     labels = search(shortlist, documents, k)
     return labels, cosines(shortlist, documents, labels)
 
 
-def _clustered(
+def _compared(
     shortlist: Shortlist, documents: NDArray[np.float32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return what an inverted file finds, and the cosines."""
-    given = shortlist.index, shortlist.vectors
+    """Return what sketches or an inverted file find, and the cosines."""
+    given, way = (shortlist.index, shortlist.vectors), sketches if shortlist.kind == "sketch" else inverted_file
+    if shortlist.kind == "sketch" and not looking_up.AVAILABLE:
+        # A model that was trained on another processor.
+        labels = shortlist.labels[inverted_file.search_all(shortlist.vectors, documents, k)]
+        return labels, cosines(shortlist, documents, labels)
     if len(documents) > _FEW or not len(documents):
-        places, near = inverted_file.search(*given, documents, k)
+        places, near = way.search(*given, documents, k)
     else:
-        found = [inverted_file.search_one(*given, document, k) for document in documents]
+        found = [way.search_one(*given, document, k) for document in documents]
         places, near = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return shortlist.labels[places], near
 

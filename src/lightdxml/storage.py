@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from lightdxml import arrays as stored
 from lightdxml import shortlist as shortlists
+from lightdxml import sketches
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
@@ -33,10 +34,10 @@ from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
 from lightdxml.sparse_view import SparseView
 from lightdxml.text.tfidf import TextSettings, Vectoriser
 
-FORMAT = 5
-# Format 2 had no sparse view, format 3 no label tree, and no settings for them; format 4 no int8.
-_READ = (2, 3, 4, 5)
-_BEFORE_INT8 = 4
+FORMAT = 6
+# Format 2 had no sparse view, format 3 no label tree, and no settings for them; format 4 no int8, format 5 no sketches.
+_READ = (2, 3, 4, 5, 6)
+_BEFORE_INT8, _BEFORE_SKETCHES = 4, 5
 _SINCE_3 = {"sparse", "sparse_negatives", "sparse_work", "sparse_cost", "sparse_negative_cost", "gamma"}
 _SINCE_4 = {"label_tree", "learn_validation"}
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
@@ -56,11 +57,16 @@ _CANNOT = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _HERE, _EXCHANGE = -100, 2
 _NUMBERS = (
     "labels", "everywhere", "label_frequency", "graph_levels", "graph_neighbours", "graph_entry",
-    "cluster_of", "cluster_probes", "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
+    "cluster_of", "cluster_probes", "sketch_places", "sketch_code_shifts", "sketch_candidates",
+    "sparse_labels", "sparse_everywhere", "tree_nodes", "tree_paths",
 )  # fmt: skip
-_MAY_BE_NARROW = ("word_vectors", "classifier", "label_embeddings")
+MAY_BE_NARROW = ("word_vectors", "classifier", "label_embeddings")
 _LARGE_NUMBERS = ("sparse_pointers", "tree_pointers")
-_KEPT_AS_THEY_ARE = ("residual", "residual_bias", "idf", "sparse_biases", "tree_biases", "cluster_centres")
+_KEPT_AS_THEY_ARE = (
+    "residual", "residual_bias", "idf", "sparse_biases", "tree_biases", "cluster_centres", "sketch_scales",
+    "sketch_code_scales",
+)  # fmt: skip
+_BYTES = {"sketch_signs": np.dtype(np.uint8), "sketch_codes": np.dtype(np.int8)}
 
 
 def check_target(folder: Path, *rooms: Path | None) -> None:
@@ -191,7 +197,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         _write_json(folder / _LABELS, list(model.label_names))
     _write_json(folder / _HISTORY, history)
     manifest = {
-        "format": FORMAT if model.classifier.dtype == np.int8 else _BEFORE_INT8,
+        "format": _format_of(model),
         "lightdxml": version,
         "config": asdict(model.config),
         "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
@@ -207,6 +213,13 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "files": {path.name: _fingerprint(path) for path in sorted(folder.iterdir())},
     }
     _write_json(folder / _MANIFEST, manifest | {"sha256": _checksum(manifest)})
+
+
+def _format_of(model: Model) -> int:
+    """Return the lowest format that has all of a model, so that earlier versions read what they can."""
+    if model.shortlist.kind == "sketch":
+        return FORMAT
+    return _BEFORE_SKETCHES if model.classifier.dtype == np.int8 else _BEFORE_INT8
 
 
 def _checksum(manifest: dict[str, Any]) -> str:
@@ -440,6 +453,7 @@ def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:
         "tree_weights": (len(arrays.get("tree_nodes", ())),),
         "tree_biases": (len(arrays.get("tree_biases", ())),),
         "tree_paths": (n_labels, arrays["tree_paths"].shape[-1] if "tree_paths" in arrays else 0),
+        **{f"sketch_{name}": shape for name, shape in sketches.shapes(n_indexed, D).items()},
     }
     for name, array in arrays.items():
         if name not in shapes or array.shape != shapes[name] or array.dtype not in _types_of(name):
@@ -501,6 +515,8 @@ def _behind(array: NDArray[Any], size: int) -> int:
 
 
 def _types_of(name: str) -> tuple[Any, ...]:
+    if name in _BYTES:
+        return (_BYTES[name],)
     if name in _NUMBERS:
         return (np.dtype(np.int32),)
     if name in _LARGE_NUMBERS:
@@ -508,7 +524,7 @@ def _types_of(name: str) -> tuple[Any, ...]:
     if name in _KEPT_AS_THEY_ARE:
         return (np.dtype(np.float32),)
     floats = (np.dtype(np.float16), np.dtype(np.float32))
-    return (*floats, np.dtype(np.int8)) if name in _MAY_BE_NARROW else floats
+    return (*floats, np.dtype(np.int8)) if name in MAY_BE_NARROW else floats
 
 
 def _check_numbers(arrays: dict[str, NDArray[Any]]) -> None:
@@ -527,6 +543,8 @@ def _floats_of(array: NDArray[Any], behind: int) -> NDArray[Any]:
 def check_finite(arrays: dict[str, NDArray[Any]]) -> None:
     """Raise where an array holds NaN or infinite values."""
     for name, array in arrays.items():
+        if array.dtype.kind in "iu" and name not in MAY_BE_NARROW:
+            continue
         flat = _floats_of(array, SCALE + BIAS if name == "classifier" else SCALE).reshape(-1)
         for start in range(0, flat.size, _BLOCK):
             if not np.isfinite(flat[start : start + _BLOCK]).all():

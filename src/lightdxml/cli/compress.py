@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Out = Annotated[Path, typer.Argument(help="The folder for the smaller model.", show_default=False)]
 NewPrecision = Annotated[str, typer.Option("--precision", help="`int8`, or `float16` for a model of float32.")]
 NewIndex = Annotated[
-    str | None, typer.Option("--index", help="How labels are searched from then on: `exact`, `ivf` or `hnsw`.")
+    str | None,
+    typer.Option("--index", help="How labels are searched from then on: `exact`, `sketch`, `ivf` or `hnsw`."),
 ]
 Data = Annotated[str | None, typer.Option("--data", help="A data set on whose test part to measure what it costs.")]
 _MEASURES = ("P", "nDCG", "PSP")
@@ -68,12 +69,14 @@ def run(
 
 def _check(model: Path, out: Path, precision: str, index: str | None, data: str | None) -> None:
     """Raise where what is wanted cannot be done, before anything is read."""
+    from lightdxml.shortlist import KINDS
+
     if precision not in ("int8", "float16"):
         raise ValueError(f"--precision {precision} is not known: it must be int8 or float16")
-    if index not in (None, "exact", "ivf", "hnsw"):
-        raise ValueError(f"--index {index} is not known: it must be exact, ivf or hnsw")
-    if index == "ivf" and data is None:
-        raise ValueError("--index ivf needs documents, to see how many clusters to look into: give --data")
+    if index not in (None, *KINDS):
+        raise ValueError(f"--index {index} is not known: it must be {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    if index in ("sketch", "ivf") and data is None:
+        raise ValueError(f"--index {index} needs documents, to see how many labels to compare them with: give --data")
     if out.resolve() == model.resolve():
         raise ValueError(f"{out} is the model itself, which is kept: choose another folder for the smaller one")
 

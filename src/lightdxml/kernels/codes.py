@@ -28,16 +28,16 @@ codegen: Any = _codegen
 config: Any = _config
 
 
-def _features() -> str:
+def features() -> list[str]:
     """Return what Numba compiles for: this processor, unless its settings say less."""
-    features: str | None = config.CPU_FEATURES
-    return codegen.get_host_cpu_features() if features is None else features
+    told: str | None = config.CPU_FEATURES
+    return str(codegen.get_host_cpu_features() if told is None else told).split(",")
 
 
 # Whether what is compiled may use the instruction; without it float32 is faster.
-AVAILABLE = "+avx512vnni" in _features().split(",")
+AVAILABLE = "+avx512vnni" in features()
 # Bytes that are multiplied at once, and sums of four products each: codes are filled up with zeros to a multiple of it.
-_STEP, _LANES = 64, 16
+_STEP, LANES = 64, 16
 # Sixteen products are taken at once, of so many documents and vectors: of some, or of one that is alone.
 _SOME, _ALONE = (4, 4), (1, 16)
 # So many vectors may be read behind the last one.
@@ -62,7 +62,10 @@ def _tile(sides: tuple[int, int]) -> Any:
             arrays = [context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
                       for kind, value in zip(signature.args, arguments, strict=True)]  # fmt: skip
             documents, rows, codes, first, scales, shifts, out, at = arrays
-            sums = _sums(builder, _products(builder, sides, documents, rows, codes, first))
+            numbers = [ir.Constant(first.type, n) for n in range(max(sides))]
+            those = [builder.load(builder.gep(rows.data, [n])) for n in numbers[: sides[0]]]
+            places = [builder.add(first, n) for n in numbers[: sides[1]]]
+            sums = sums_of(builder, products_of(builder, documents, those, codes, places))
             _store(builder, sides, sums, first, scales, shifts, out, at)
             return context.get_dummy_value()
 
@@ -95,9 +98,9 @@ def _load(builder: Any, start: Any, kind: Any) -> Any:
     return loaded
 
 
-def _products(builder: Any, sides: tuple[int, int], documents: Any, rows: Any, codes: Any, first: Any) -> list[Any]:
-    """Return sums of sixteen parts of each of the sixteen products."""
-    kind = ir.VectorType(ir.IntType(32), _LANES)
+def products_of(builder: Any, documents: Any, rows: list[Any], codes: Any, places: list[Any]) -> list[Any]:
+    """Return sums of sixteen parts of each product of the documents at these rows and the vectors at these places."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
     width = builder.extract_value(documents.shape, 1)
     step = ir.Constant(width.type, _STEP)
 
@@ -105,24 +108,24 @@ def _products(builder: Any, sides: tuple[int, int], documents: Any, rows: Any, c
         whole = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         return builder.gep(whole, [builder.mul(row, width)])
 
-    numbers = [ir.Constant(width.type, n) for n in range(max(sides))]
-    left = [start(documents, builder.load(builder.gep(rows.data, [n]))) for n in numbers[: sides[0]]]
-    right = [start(codes, builder.add(first, n)) for n in numbers[: sides[1]]]
+    left, right = [start(documents, row) for row in rows], [start(codes, place) for place in places]
     function = ir.FunctionType(kind, [kind, kind, kind])
     multiply = builder.module.declare_intrinsic("llvm.x86.avx512.vpdpbusd.512", (), function)
-    totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * _LANES)) for _ in range(_LANES)]
+    zero = ir.Constant(kind, [0] * LANES)
+    totals = [cgutils.alloca_once_value(builder, zero) for _ in range(len(rows) * len(places))]
     with cgutils.for_range(builder, builder.udiv(width, step)) as loop:
         offset = builder.mul(loop.index, step)
         a, b = ([_load(builder, builder.gep(row, [offset]), kind) for row in side] for side in (left, right))
         for n, total in enumerate(totals):
-            builder.store(builder.call(multiply, [builder.load(total), a[n // sides[1]], b[n % sides[1]]]), total)
+            one = builder.call(multiply, [builder.load(total), a[n // len(b)], b[n % len(b)]])
+            builder.store(one, total)
     return [builder.load(total) for total in totals]
 
 
-def _sums(builder: Any, totals: list[Any]) -> Any:
+def sums_of(builder: Any, totals: list[Any]) -> Any:
     """Return the sum of each of sixteen vectors, in one vector: neighbours are added until one is left of each."""
-    number = ir.VectorType(ir.IntType(32), _LANES)
-    even, odd = (ir.Constant(number, list(range(start, 2 * _LANES, 2))) for start in (0, 1))
+    number = ir.VectorType(ir.IntType(32), LANES)
+    even, odd = (ir.Constant(number, list(range(start, 2 * LANES, 2))) for start in (0, 1))
     while len(totals) > 1:
         pairs = zip(totals[::2], totals[1::2], strict=True)
         totals = [builder.add(builder.shuffle_vector(a, b, even), builder.shuffle_vector(a, b, odd)) for a, b in pairs]

@@ -19,14 +19,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 
-from lightdxml.comparison import ROOM, way
+from lightdxml.comparison import ROOM, with_reserve
 from lightdxml.config import Config
 from lightdxml.inverted_file import CHUNK
 from lightdxml.k_means import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.kernels.codes import AVAILABLE, padded
+from lightdxml.kernels.sketches import bytes_of, width_of
 from lightdxml.model import FOUND_BY_WORDS
-from lightdxml.shortlist import Kind, kind_for, worth_trying
+from lightdxml.shortlist import Kind, kind_for, sub_linear, worth_trying
 from lightdxml.training import label_tree
 from lightdxml.training.plan import validation_size
 
@@ -40,6 +41,8 @@ _FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
 _ENTRY = _FLOAT + _WHOLE
 # As in `classifier`, `cycle` and `shortlist`.
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
+# As in `sketches`: labels by which it is seen how near they must seem, twice as many at the most.
+_SAMPLED = 2 * 8192
 # The bytes that a weight of the sparse view takes at the most.
 _INVERTED = 36
 # Weights of label trees for one of the sparse view's, from what three trees kept of debian-relations.
@@ -166,11 +169,10 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
     always = start + Counter({"shortlists": _search(sizes, config)})
     # To see whether float16 can hold an array, its absolute values are taken.
     absolute = max(_FLOAT * words, kept * words + _FLOAT * classes) if half else 0
-    # An inverted file is the index, or is built beside an exact one to find shortlists by.
-    clustering = Counter({"index": _clustering(sizes, config) if _kind(sizes, config) == "ivf" else 0})
-    beside = Counter(
-        {"index": _clustering(sizes, config) + _clusters(sizes, config) if _inverted_beside(sizes, config) else 0}
-    )
+    # An inverted file or sketches are the index, or are made beside an exact one to find shortlists by.
+    making = Counter({"index": _making(sizes, config, _kind(sizes, config))})
+    other = _beside(sizes, config)
+    beside = Counter({"index": 0 if other is None else _making(sizes, config, other) + _made(sizes, config, other)})
     candidates = _candidates(sizes, config)
     # An exact index is made when it is first searched, from a copy in float32.
     exact = _kind(sizes, config) == "exact"
@@ -186,7 +188,7 @@ def _moments(sizes: Sizes, config: Config) -> dict[str, Counter[str]]:
         "start": start + Counter({"weights": max(_FLOAT * words, 2 * _FLOAT * classes)}),
         "label embeddings": refresh + embeddings + centroids + Counter({"index": 3 * label_vectors}),
         "index": refresh + index + embeddings + centroids
-        + Counter({"index": 0 if exact else (1 + half) * label_vectors}) + clustering,
+        + Counter({"index": 0 if exact else (1 + half) * label_vectors}) + making,
         "search": refresh + index + embeddings + shortlists + beside + widened,
         "validation": refresh + index + shortlists + Counter({"validation": candidates}) + widened,
         "best model": always + index + shortlists
@@ -303,21 +305,21 @@ def _batch(sizes: Sizes, config: Config) -> int:
 
 
 def _kind(sizes: Sizes, config: Config) -> Kind:
-    return kind_for(config.index, sizes.n_known)
+    return kind_for(config.index, sizes.n_known, config.D)
 
 
-def _inverted_beside(sizes: Sizes, config: Config) -> bool:
-    """Return whether an inverted file is tried for the training documents' shortlists besides the model's index."""
+def _beside(sizes: Sizes, config: Config) -> Kind | None:
+    """Return what index is tried for the training documents' shortlists besides the model's."""
     exact = config.index == "auto" and _kind(sizes, config) == "exact"
-    return exact and worth_trying(sizes.n_known, sizes.documents, config.D)
+    return sub_linear(config.D) if exact and worth_trying(sizes.n_known, sizes.documents, config.D) else None
 
 
 def _index(sizes: Sizes, config: Config) -> int:
     """Return the bytes of an index: label embeddings as the model keeps them and as they are searched, and links."""
     kept = _HALF if config.precision == "float16" else _FLOAT
     size = sizes.n_known * (config.D * kept + _WHOLE)
-    if _kind(sizes, config) == "ivf":
-        return size + _clusters(sizes, config)
+    if _kind(sizes, config) in ("sketch", "ivf"):
+        return size + _made(sizes, config, _kind(sizes, config))
     size += _FLOAT * sizes.n_known * config.D
     if _kind(sizes, config) == "hnsw":
         # Twice the links on the lowest level, one label in so many on each one above; offsets, levels, locks.
@@ -326,18 +328,26 @@ def _index(sizes: Sizes, config: Config) -> int:
     return size
 
 
-def _clusters(sizes: Sizes, config: Config) -> int:
-    """Return the bytes of an inverted file: centres, labels by cluster, and label embeddings as bytes."""
-    coded = padded(config.D) + _FLOAT + _WHOLE if AVAILABLE else 0
-    return (coded + 2 * _WHOLE) * sizes.n_known + _FLOAT * config.D * cluster_count(sizes.n_known)
+def _made(sizes: Sizes, config: Config, kind: Kind) -> int:
+    """Return the bytes of sketches or of an inverted file, with label embeddings as bytes; 0 for other kinds."""
+    coded = padded(config.D) + _FLOAT + _WHOLE
+    if kind == "sketch":
+        return (coded + width_of(config.D) // 8 + _WHOLE) * sizes.n_known
+    if kind == "ivf":
+        each = 2 * _WHOLE + (coded if AVAILABLE else 0)
+        return each * sizes.n_known + _FLOAT * config.D * cluster_count(sizes.n_known)
+    return 0
 
 
-def _clustering(sizes: Sizes, config: Config) -> int:
-    """Return what it takes to put labels into clusters: a sample of them, centres and sums, the order of the labels."""
-    clusters = cluster_count(sizes.n_known)
-    # Taken out, as seen from the mean, and by group.
-    sample = 3 * min(sizes.n_known, SAMPLE * clusters) + 3 * clusters
-    return _FLOAT * config.D * sample + 3 * _LONG * sizes.n_known
+def _making(sizes: Sizes, config: Config, kind: Kind) -> int:
+    """Return what it takes to make sketches, the order of the labels, or clusters: a sample of them, centres, sums."""
+    order = 3 * _LONG * sizes.n_known
+    if kind == "ivf":
+        clusters = cluster_count(sizes.n_known)
+        # Taken out, as seen from the mean, and by group.
+        sample = 3 * min(sizes.n_known, SAMPLE * clusters) + 3 * clusters
+        return _FLOAT * config.D * sample + order
+    return order if kind == "sketch" else 0
 
 
 def _search(sizes: Sizes, config: Config) -> int:
@@ -347,11 +357,13 @@ def _search(sizes: Sizes, config: Config) -> int:
     found = _QUERIES * k * (2 * _LONG + 2 * _WHOLE + 2 * (_FLOAT + _LONG))
     busy = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / _QUERIES))
     exact = busy * (found + _FLOAT * _QUERIES * min(_QUERIES, sizes.n_known))
-    if not (_kind(sizes, config) == "ivf" or _inverted_beside(sizes, config)):
+    kind = _beside(sizes, config) or _kind(sizes, config)
+    if kind not in ("sketch", "ivf"):
         return exact
     # What may be among the best, as keys, with what tells their order; how near each cluster is, and which documents
-    # are looked for in it.
-    each = _LONG * (ROOM + 5) * way().reserve(k, sizes.n_known) + 2 * _FLOAT * cluster_count(sizes.n_known)
+    # are looked for in it, or tables and how near some labels seem.
+    each = _LONG * (ROOM + 5) * with_reserve(k, sizes.n_known)
+    each += 2 * _FLOAT * (cluster_count(sizes.n_known) if kind == "ivf" else bytes_of(config.D)[1] + _SAMPLED)
     at_once = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / CHUNK))
     return max(exact, at_once * CHUNK * each)
 

@@ -207,7 +207,7 @@ def _best(facts: dict[str, Any], every: Arrays, n_features: int, frame: Frame) -
 def _check_best(facts: dict[str, Any], arrays: Arrays, n_features: int, frame: Frame) -> None:
     storage.check_arrays(arrays, frame.config)
     storage.check_finite(arrays)
-    if any(array.dtype == np.int8 for array in arrays.values()):
+    if any(arrays[name].dtype == np.int8 for name in storage.MAY_BE_NARROW):
         raise ValueError("its best model is a compressed one")
     sizes = len(arrays["word_vectors"]), len(arrays["classifier"])
     if sizes != (n_features, len(frame.frequency)) or ("residual" in arrays) != frame.config.residual:
