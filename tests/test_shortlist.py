@@ -207,7 +207,7 @@ def test_an_inverted_file_is_looked_into_less_for_documents_to_train_on() -> Non
     index, documents = built(3000, "ivf"), clustered(300)
     less = shortlist.for_many(index, documents, 20)
     assert less.index.probes < index.index.probes
-    assert shortlist.recall_of_exact(less, documents, 20) >= shortlist.FOUND_IN_TRAINING - 0.05
+    assert shortlist.recall_of_exact(less, documents, 20) >= shortlist.FOUND_IN_CLUSTERS - 0.05
 
 
 def test_an_inverted_file_is_left_where_it_would_look_at_most_labels(monkeypatch: pytest.MonkeyPatch) -> None:
