@@ -29,7 +29,7 @@ def data() -> tuple[csr_matrix, csr_matrix]:
     return topics(300)
 
 
-@pytest.fixture(scope="module", params=["exact", "ivf", "hnsw"])
+@pytest.fixture(scope="module", params=["exact", "sketch", "ivf", "hnsw"])
 def trained(request: pytest.FixtureRequest, data: tuple[csr_matrix, csr_matrix]) -> LightDXML:
     return LightDXML(**{**SMALL, "sparse": True, "index": request.param}).fit(*data)
 
@@ -105,17 +105,19 @@ def test_words_and_base_add_up_to_the_score(tmp_path: Path, trained: LightDXML, 
             assert one.base + sum(part for _, part in one.parts) == pytest.approx(one.score, abs=1e-5)
 
 
-def test_the_index_can_be_another_one(tmp_path: Path, trained: LightDXML, data: Any) -> None:
+@pytest.mark.parametrize("index", ["sketch", "ivf"])
+def test_the_index_can_be_another_one(tmp_path: Path, trained: LightDXML, data: Any, index: str) -> None:
     directions = unit_rows(encode(trained.model_.encoder, data[0]))
-    other = small(trained, tmp_path / "model", index="ivf", queries=directions[:100])
-    assert other.model_.shortlist.kind == "ivf"
+    other = small(trained, tmp_path / "model", index=index, queries=directions[:100])
+    assert other.model_.shortlist.kind == index
     assert shortlist.recall_of_exact(other.model_.shortlist, directions[100:], 8) >= 0.9
 
 
-def test_an_inverted_file_is_not_made_blindly(data: tuple[csr_matrix, csr_matrix]) -> None:
+@pytest.mark.parametrize("index", ["sketch", "ivf"])
+def test_an_index_is_not_made_blindly(data: tuple[csr_matrix, csr_matrix], index: Any) -> None:
     model = LightDXML(**{**SMALL, "index": "exact"}).fit(*data).model_
     with pytest.raises(ValueError, match="needs documents such as will be searched for"):
-        compressed(model, index="ivf")
+        compressed(model, index=index)
 
 
 def test_it_answers_the_same_before_and_after_it_is_stored(tmp_path: Path, trained: LightDXML, data: Any) -> None:

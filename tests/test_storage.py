@@ -288,7 +288,62 @@ def test_an_inverted_file_that_leads_astray_is_refused(
         load(tmp_path / "model")
 
 
-@pytest.mark.parametrize("index", ["exact", "ivf"])
+@pytest.fixture(scope="module")
+def sketched_model() -> LightDXML:
+    X, Y = topics(200, labels=60)
+    return LightDXML(**SMALL, index="sketch").fit(X, Y)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_stored_sketches_are_searched_as_those_that_were_made(
+    sketched_model: LightDXML, tmp_path: Path, verify: bool
+) -> None:
+    X, _ = topics(50, labels=60, seed=3)
+    sketched_model.save(tmp_path / "model")
+    again = load(tmp_path / "model", verify=verify)
+    assert again.model_.shortlist.kind == "sketch"
+    for found, expected in zip(again.rank(X), sketched_model.rank(X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_only_models_with_sketches_have_their_format(
+    sketched_model: LightDXML, clustered_model: LightDXML, tmp_path: Path
+) -> None:
+    """Versions before them read all others."""
+    for model, expected in ((sketched_model, 6), (clustered_model, 4)):
+        model.save(tmp_path / "model")
+        assert json.loads((tmp_path / "model" / "manifest.json").read_text("utf-8"))["format"] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("sketch_places", lambda a: a + 1, "not there, or of some twice"),
+        ("sketch_places", lambda a: a * 0, "not there, or of some twice"),
+        ("sketch_places", lambda a: a[:-1].copy(), "shape"),
+        ("sketch_candidates", lambda a: a * 0, "compares 0"),
+        ("sketch_candidates", lambda a: a + 60, "compares"),
+        ("sketch_signs", lambda a: a[:, :-1].copy(), "shape"),
+        ("sketch_signs", lambda a: a.astype(np.int32), "type"),
+        ("sketch_codes", lambda a: a[:-1].copy(), "shape"),
+        ("sketch_codes", lambda a: a.astype(np.uint8), "type"),
+        ("sketch_scales", lambda a: a * np.float32(np.nan), "NaN"),
+        ("sketch_code_scales", lambda a: a[1:].copy(), "shape"),
+        ("sketch_code_shifts", lambda a: a[1:].copy(), "shape"),
+    ],
+)
+def test_sketches_that_lead_astray_are_refused(
+    sketched_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
+) -> None:
+    sketched_model.save(tmp_path / "model")
+    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("index", ["exact", "sketch", "ivf"])
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_one_document_gets_what_a_batch_gets_even_among_equals(k: int, index: Any) -> None:
     """Labels that always occur together have equal embeddings: which of them are candidates must not differ."""

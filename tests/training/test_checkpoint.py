@@ -37,6 +37,7 @@ KINDS: list[dict[str, Any]] = [
     {"relu": True, "residual": True, "frequent_labels": 2},
     {"index": "hnsw"},
     {"index": "ivf"},
+    {"index": "sketch"},
 ]
 
 
@@ -177,6 +178,8 @@ FORGED: dict[str, Forged] = {
     "another index": best(kind="zzz"),
     "an index without its graph": best(kind="hnsw"),
     "an index without its clusters": best(kind="ivf"),
+    "an index without its sketches": best(kind="sketch"),
+    "a best model of bytes": array(best__word_vectors=lambda a: np.zeros((len(a), a.shape[1] + 4), dtype=np.int8)),
     "no measures": best(metrics=None),
     "a beta of text": best(beta="1"),
     "a step beyond": fact(step=99),

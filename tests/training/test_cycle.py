@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML, shortlist
 from lightdxml.config import PRESETS, Config, configure
 from lightdxml.kernels import parallel
+from lightdxml.kernels import sketches as kernels
 from lightdxml.metrics import evaluate
 from lightdxml.model import predict
 from lightdxml.progress import Progress
@@ -69,6 +70,7 @@ def test_learns_data_with_a_known_answer() -> None:
         {"frequent_labels": 3, "random_negatives": 0},
         {"index": "hnsw"},
         {"index": "ivf"},
+        {"index": "sketch"},
     ],
     ids=str,
 )
@@ -140,7 +142,9 @@ EDGES: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize(
-    "settings", [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}, {"index": "ivf"}], ids=str
+    "settings",
+    [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}, {"index": "ivf"}, {"index": "sketch"}],
+    ids=str,
 )
 def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) -> None:
     X, Y = EDGES[name]
@@ -226,7 +230,7 @@ def test_the_papers_preset_trains() -> None:
         ({"k": "many"}, "k is 'many'"),
         ({"dropout": 1.5}, "dropout is 1.5"),
         ({"beta": -0.1}, "beta is -0.1"),
-        ({"index": "magic"}, "one of auto, exact, ivf, hnsw"),
+        ({"index": "magic"}, "one of auto, exact, sketch, ivf, hnsw"),
         ({"D": True}, "D is True"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"relu": 1}, "relu is 1"),
@@ -266,7 +270,7 @@ def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("index", ["hnsw", "ivf"])
+@pytest.mark.parametrize("index", ["hnsw", "ivf", "sketch"])
 def test_other_indexes_find_most_of_what_exact_search_finds(index: str) -> None:
     X, Y = topics()
     history = fit(X, Y, Config(**(SMALL | {"index": index}))).history
@@ -277,6 +281,7 @@ def test_other_indexes_find_most_of_what_exact_search_finds(index: str) -> None:
 def test_training_finds_shortlists_by_an_inverted_file_where_that_is_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     X, Y = topics(300, labels=60)
     monkeypatch.setattr(shortlist, "worth_trying", lambda *sizes: True)
+    monkeypatch.setattr(kernels, "AVAILABLE", False)
     monkeypatch.setattr(shortlist, "_CLUSTER", 0)
     monkeypatch.setattr(shortlist, "_PRODUCT", 0)
     result = fit(X, Y, Config(**(SMALL | {"k": 5})))
