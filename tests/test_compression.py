@@ -18,6 +18,7 @@ from lightdxml.kernels import clusters, half, ova
 from lightdxml.kernels.half import narrowed, readable, wide, wide_classifier
 from lightdxml.metrics import evaluate
 from tests.cli.test_data import run
+from tests.processor import kept
 from tests.training.test_cycle import SMALL, topics
 from tests.training.test_sparse_view import check_alone_as_among_others, forged
 
@@ -29,7 +30,7 @@ def data() -> tuple[csr_matrix, csr_matrix]:
     return topics(300)
 
 
-@pytest.fixture(scope="module", params=["exact", "sketch", "ivf", "hnsw"])
+@pytest.fixture(scope="module", params=kept("exact", "sketch", "ivf", "hnsw"))
 def trained(request: pytest.FixtureRequest, data: tuple[csr_matrix, csr_matrix]) -> LightDXML:
     return LightDXML(**{**SMALL, "sparse": True, "index": request.param}).fit(*data)
 
@@ -105,7 +106,7 @@ def test_words_and_base_add_up_to_the_score(tmp_path: Path, trained: LightDXML, 
             assert one.base + sum(part for _, part in one.parts) == pytest.approx(one.score, abs=1e-5)
 
 
-@pytest.mark.parametrize("index", ["sketch", "ivf"])
+@pytest.mark.parametrize("index", kept("sketch", "ivf"))
 def test_the_index_can_be_another_one(tmp_path: Path, trained: LightDXML, data: Any, index: str) -> None:
     directions = unit_rows(encode(trained.model_.encoder, data[0]))
     other = small(trained, tmp_path / "model", index=index, queries=directions[:100])
@@ -113,7 +114,7 @@ def test_the_index_can_be_another_one(tmp_path: Path, trained: LightDXML, data: 
     assert shortlist.recall_of_exact(other.model_.shortlist, directions[100:], 8) >= 0.9
 
 
-@pytest.mark.parametrize("index", ["sketch", "ivf"])
+@pytest.mark.parametrize("index", kept("sketch", "ivf"))
 def test_an_index_is_not_made_blindly(data: tuple[csr_matrix, csr_matrix], index: Any) -> None:
     model = LightDXML(**{**SMALL, "index": "exact"}).fit(*data).model_
     with pytest.raises(ValueError, match="needs documents such as will be searched for"):

@@ -16,6 +16,7 @@ from lightdxml.encoder import unit_rows
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import codes, parallel
 from lightdxml.shortlist import Shortlist
+from tests.processor import kept
 
 D = 24
 
@@ -102,7 +103,7 @@ def test_what_is_found_is_in_order_and_without_repeats() -> None:
     assert all(len(set(row)) == 30 for row in found.tolist())
 
 
-@pytest.mark.parametrize("kind", ["exact", "sketch", "ivf"])
+@pytest.mark.parametrize("kind", kept("exact", "sketch", "ivf"))
 def test_the_same_bits_at_any_number_of_threads(kind: str) -> None:
     documents = clustered(2500, seed=4)
     results = []
@@ -128,7 +129,7 @@ def test_a_document_alone_gets_what_it_gets_in_a_batch(monkeypatch: pytest.Monke
         np.testing.assert_array_equal(alone, row)
 
 
-@pytest.mark.parametrize("kind", ["exact", "sketch", "ivf"])
+@pytest.mark.parametrize("kind", kept("exact", "sketch", "ivf"))
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 @pytest.mark.parametrize("documents", [0, 1, 2, 30])
 def test_cosines_that_come_with_a_search_are_those_of_its_labels(kind: str, dtype: Any, documents: int) -> None:

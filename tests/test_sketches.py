@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lightdxml import inverted_file, shortlist, sketches
+from lightdxml import LightDXML, inverted_file, shortlist, sketches
 from lightdxml.encoder import unit_rows
 from lightdxml.kernels import parallel
 from lightdxml.kernels import sketches as kernels
 from lightdxml.kernels.half import narrowed
-from tests.test_shortlist import clustered, cosines_of
+from tests.processor import needs_sketches
 from tests.test_shortlist import built as built_index
+from tests.test_shortlist import clustered, cosines_of
+from tests.training.test_cycle import SMALL, topics
 
-pytestmark = pytest.mark.skipif(not kernels.AVAILABLE, reason="this processor cannot look bytes up")
+pytestmark = needs_sketches
 
 
 def built(n: int, dtype: Any = np.float16, k: int = 20) -> shortlist.Shortlist:
@@ -119,8 +121,11 @@ def test_a_processor_without_the_instruction_searches_exactly(monkeypatch: pytes
 def test_sketches_that_could_not_be_searched_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "AVAILABLE", False)
     assert shortlist.kind_for("auto", 1_000_000, 300) == "ivf"
-    with pytest.raises(ValueError, match="choose index='ivf'"):
+    with pytest.raises(ValueError, match="needs a processor with AVX2 or AVX-512"):
         built(100)
+    X, Y = topics(60)
+    with pytest.raises(ValueError, match="choose index ivf"):
+        LightDXML(**SMALL, index="sketch").fit(X, Y)
 
 
 def test_vectors_of_very_many_numbers_are_not_sketched() -> None:
@@ -128,6 +133,14 @@ def test_vectors_of_very_many_numbers_are_not_sketched() -> None:
     assert shortlist.kind_for("auto", 1_000_000, kernels.MOST_NUMBERS) == "sketch"
     assert shortlist.kind_for("auto", 1_000_000, kernels.MOST_NUMBERS + 1) == "ivf"
     assert 31 * kernels.width_of(kernels.MOST_NUMBERS) // 4 <= 65_535
+
+
+def test_documents_are_compared_with_no_more_labels_than_an_exact_search_has_time_for() -> None:
+    rng = np.random.default_rng(0)
+    scattered, documents = (unit_rows(rng.standard_normal((n, 24), dtype=np.float32)) for n in (30_000, 300))
+    index = shortlist.build(np.arange(30_000, dtype=np.int32), scattered, "sketch", queries=documents, k=8000)
+    less = shortlist.for_many(index, documents, 8000)
+    assert index.index.candidates > less.index.candidates == shortlist._most_compared(30_000)
 
 
 def test_sketches_are_left_where_most_labels_would_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
-_TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1")}
+_TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
 _LONGEST_HEADER = 1 << 20
 
 
 def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays of float16, float32, int8, uint16, int32 or int64."""
+    """Write arrays of float16, float32, int8, uint8, uint16, int32 or int64."""
     path.touch()
     mode = path.stat().st_mode
     try:

@@ -1,4 +1,4 @@
-"""How queries are compared with the centres and the vectors of an inverted file: in bytes or in float32.
+"""How queries are compared with vectors in bytes, and with those of an inverted file in bytes or in float32.
 
 Products of bytes are several times as fast where the processor has an instruction for them (`kernels.codes`), and tell
 nearly which vectors are the nearest: some more are found than are asked for, to choose from by exact products.
@@ -139,7 +139,7 @@ IN_FLOATS = Way(_centres_in_floats, _vectors_in_floats, lambda k, n: min(k, n))
 
 @dataclass(frozen=True)
 class Codes:
-    """Vectors as bytes, cluster by cluster (`kernels.codes`)."""
+    """Vectors as bytes, in the order of an index (`kernels.codes`)."""
 
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]

@@ -1,4 +1,4 @@
-"""A smaller model from a trained one: vectors in 8 bits, and label embeddings in an inverted file."""
+"""A smaller model from a trained one: vectors in 8 bits, and another index of label embeddings."""
 
 from __future__ import annotations
 

@@ -210,5 +210,5 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
 
 
 def sample_of(queries: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return some queries by which to see into how many clusters a search must look."""
+    """Return some queries by which to see how far a search must look."""
     return np.ascontiguousarray(queries[:: max(1, len(queries) // _SAMPLE_QUERIES)][:_SAMPLE_QUERIES])

@@ -27,7 +27,7 @@ KINDS: tuple[Kind, ...] = ("exact", "sketch", "ivf", "hnsw")
 # Up to this many labels documents that come alone are searched exactly: the time is theirs, and so is the accuracy.
 EXACT_LIMIT = 400_000
 # Fewer products of numbers than these, where a pair of document and label counts as some itself (to see whether it is
-# among the best), are done exactly before sketches are made or an inverted file is built (some ten seconds of a core).
+# among the best), are done exactly before sketches are made (a second of a core) or an inverted file is built (ten).
 _WORTH_SKETCHING, _WORTH_TRYING, _PAIR = 1e11, 1e12, 200
 # Costs of sketches in products of a document and a label as an exact search takes them: of looking up a label, of
 # comparing one, of a document, and of making them for each label (benchmarks/shortlist.py --costs, D 192).
@@ -41,8 +41,8 @@ _FOUND = 0.96
 # The share that shortlists of training documents are to hold: they are negatives, of which there are enough, and
 # positives are known.
 FOUND_BY_SKETCHES, FOUND_IN_CLUSTERS = 0.9, 0.8
-# And the share of labels that they are looked for among, at the most: where that is too little, before a training has
-# learnt much, the nearest labels are hardly nearer than others.
+# And the share of labels, of those in clusters, that they are looked for among at the most: where that is too little,
+# before a training has learnt much, the nearest labels are hardly nearer than others.
 _MOST_LOOKED_AT = 0.25
 _QUERIES, _SAMPLE = 1024, 256
 _LINKS, _BUILD_BREADTH = 32, 200
@@ -172,10 +172,23 @@ def sub_linear(D: int) -> Kind:
     return "sketch" if looking_up.AVAILABLE and D <= looking_up.MOST_NUMBERS else "ivf"
 
 
+def check_kind(kind: str | None, D: int) -> None:
+    """Raise where this processor cannot search embeddings of D numbers that way.
+
+    >>> check_kind("sketch", 10_000)
+    Traceback (most recent call last):
+    ValueError: D is 10000, and index sketch has room for 8448 numbers: choose a smaller D, or index ivf
+    """
+    if kind != "sketch" or sub_linear(D) == "sketch":
+        return
+    if D > looking_up.MOST_NUMBERS:
+        most = looking_up.MOST_NUMBERS
+        raise ValueError(f"D is {D}, and index sketch has room for {most} numbers: choose a smaller D, or index ivf")
+    raise ValueError("index sketch needs a processor with AVX2 or AVX-512, and this one has neither: choose index ivf")
+
+
 def _sketched(vectors: NDArray[Any], k: int, queries: NDArray[np.float32] | None, recall: float) -> Sketches:
-    D = width(vectors)
-    if sub_linear(D) != "sketch":
-        raise ValueError(f"sketches of {D} numbers cannot be searched by this processor: choose index='ivf'")
+    check_kind("sketch", width(vectors))
     if queries is None:
         queries = unit_rows(wide(vectors[:: max(1, len(vectors) // _SAMPLE)]))
     return sketches.sketches_of(vectors, k, queries, recall)
@@ -191,7 +204,7 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     labels, vectors = shortlist.labels, shortlist.vectors
     if shortlist.kind == "sketch":
         fewer = sketches.with_recall(shortlist.index, vectors, sample, k, FOUND_BY_SKETCHES)
-        return replace(shortlist, index=fewer)
+        return replace(shortlist, index=replace(fewer, candidates=min(fewer.candidates, _most_compared(len(labels)))))
     if shortlist.kind == "ivf":
         index = inverted_file.with_recall(shortlist.index, vectors, sample, k, FOUND_IN_CLUSTERS)
         probes = inverted_file.probes_within(index, sample, _MOST_LOOKED_AT)
@@ -205,8 +218,12 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
 def _sketches_for(vectors: NDArray[Any], sample: NDArray[np.float32], k: int) -> Sketches | None:
     """Return sketches of vectors, or None where an exact search takes less time."""
     index = sketches.sketches_of(vectors, k, sample, FOUND_BY_SKETCHES)
-    n = len(vectors)
-    return index if _LOOKED_UP * n + _COMPARED * index.candidates + _DOCUMENT < n else None
+    return index if index.candidates < _most_compared(len(vectors)) else None
+
+
+def _most_compared(n: int) -> int:
+    """Return with how many of n labels documents are compared in the time of an exact search, after looking them up."""
+    return max(1, int(((1 - _LOOKED_UP) * n - _DOCUMENT) / _COMPARED))
 
 
 def _clusters_for(vectors: NDArray[Any], sample: NDArray[np.float32], k: int) -> InvertedFile | None:
@@ -329,8 +346,10 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     k = min(k, len(shortlist.labels))
     if k == 0:
         return np.empty((len(documents), 0), dtype=np.int32)
-    if shortlist.kind == "exact" and len(documents) <= _FEW:
+    if _searched_exactly(shortlist) and len(documents) <= _FEW:
         return np.array([_scan(shortlist, document, k) for document in documents], dtype=np.int32).reshape(-1, k)
+    if shortlist.kind == "sketch" and _searched_exactly(shortlist):
+        return shortlist.labels[inverted_file.search_all(shortlist.vectors, documents, k)]
     if shortlist.kind in ("sketch", "ivf"):
         return _compared(shortlist, documents, k)[0]
     found = np.empty((len(documents), k), dtype=np.int32)
@@ -348,12 +367,17 @@ def search(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> NDAr
     return found
 
 
+def _searched_exactly(shortlist: Shortlist) -> bool:
+    """Return whether all labels are compared: also those of sketches that another processor has made."""
+    return shortlist.kind == "exact" or (shortlist.kind == "sketch" and sub_linear(width(shortlist.vectors)) == "ivf")
+
+
 def nearest(
     shortlist: Shortlist, documents: NDArray[np.float32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what `search` returns and the cosines, the same numbers as `cosines` gives."""
     k = min(k, len(shortlist.labels))
-    if shortlist.kind in ("sketch", "ivf") and k > 0:
+    if shortlist.kind in ("sketch", "ivf") and k > 0 and not _searched_exactly(shortlist):
         return _compared(shortlist, documents, k)
     labels = search(shortlist, documents, k)
     return labels, cosines(shortlist, documents, labels)
@@ -364,10 +388,6 @@ def _compared(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what sketches or an inverted file find, and the cosines."""
     given, way = (shortlist.index, shortlist.vectors), sketches if shortlist.kind == "sketch" else inverted_file
-    if shortlist.kind == "sketch" and not looking_up.AVAILABLE:
-        # A model that was trained on another processor.
-        labels = shortlist.labels[inverted_file.search_all(shortlist.vectors, documents, k)]
-        return labels, cosines(shortlist, documents, labels)
     if len(documents) > _FEW or not len(documents):
         places, near = way.search(*given, documents, k)
     else:

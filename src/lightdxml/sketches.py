@@ -1,6 +1,6 @@
 """An index of sketches: a bit a number tells which vectors may be near, a byte a number which of those are.
 
-A search goes through the sketches of all vectors, a hundredth of their size in float32, and compares so many of them in
+A search goes through the sketches of all vectors, a thirtieth of their size in float32, and compares so many of them in
 bytes: as many as it takes to have the share that is wanted of the nearest among them. From what sketches say of some
 blocks it sees how near those must seem. The nearest by bytes are chosen from by exact products, as in `comparison`.
 """
@@ -22,8 +22,12 @@ from lightdxml.kernels.codes import SPARE, padded
 from lightdxml.kernels.half import readable, wide, width
 
 CHUNK = 2048
-# So many blocks are looked into at once, and to see how near vectors seem to be.
+# So many blocks are looked into at once, and about so many to see how near vectors seem to be.
 _BLOCKS, _SAMPLE = 64, 128
+# So many vectors of that sample, at least, must seem near enough: fewer would tell little of all others.
+_FEWEST = 16
+# Where too few vectors seem near enough, so many times as many are compared.
+_MORE = 4
 # How near vectors seem is counted in so many steps.
 _STEPS = 1024
 _ROWS = 4096
@@ -158,19 +162,35 @@ def _prepared(index: Sketches, queries: NDArray[np.float32]) -> _Queries:
 
 def _sampled(index: Sketches, given: _Queries) -> NDArray[np.float32]:
     """Return how near the vectors of some whole blocks seem to be to each query."""
-    whole = len(index.places) // kernels.BLOCK
-    blocks = np.arange(0, whole, max(1, whole // _SAMPLE), dtype=np.int64)
+    blocks = _sample_of_blocks(len(index.places))
     near = np.empty((len(given.tables), len(blocks) * kernels.BLOCK), dtype=np.float32)
     kernels.estimates(blocks, given.tables, given.steps, given.offsets, index.signs, index.scales, near)
     return near
 
 
+def _sample_of_blocks(n: int) -> NDArray[np.int64]:
+    whole = n // kernels.BLOCK
+    return np.arange(0, whole, max(1, whole // _SAMPLE), dtype=np.int64)
+
+
+def room_to_search(n: int, D: int) -> int:
+    """Return the bytes that a query among n vectors of D numbers takes besides what is found for it.
+
+    >>> room_to_search(64, 64)
+    576
+    """
+    return 4 * kernels.BLOCK * len(_sample_of_blocks(n)) + kernels.bytes_of(D)[1] + padded(D)
+
+
 def _least(index: Sketches, given: _Queries, candidates: int) -> NDArray[np.float32]:
-    """Return how near vectors must seem for so many to be compared with each query."""
-    some, n = _sampled(index, given), len(index.places)
-    wanted = math.ceil(candidates * some.shape[1] / n)
-    if candidates >= n or wanted >= some.shape[1]:
-        return np.full(len(some), -np.inf, dtype=np.float32)
+    """Return how near vectors must seem for about so many to be compared with each query."""
+    n, everything = len(index.places), np.full(len(given.tables), -np.inf, dtype=np.float32)
+    if candidates >= n:
+        return everything
+    some = _sampled(index, given)
+    wanted = max(_FEWEST, math.ceil(candidates * some.shape[1] / n))
+    if wanted >= some.shape[1]:
+        return everything
     return clusters.nearest_clusters(some, wanted, np.empty(_STEPS, dtype=np.int64))
 
 
@@ -185,16 +205,11 @@ def search(
         Sketches and the vectors that they were made of, at least k of them.
     """
     places, products = np.empty((len(queries), k), dtype=np.int32), np.empty((len(queries), k), dtype=np.float32)
-    more, all_blocks = with_reserve(k, len(vectors)), (0, len(index.signs))
+    more = with_reserve(k, len(vectors))
 
     def look(bounds: tuple[int, int]) -> None:
         part = queries[slice(*bounds)]
-        given = _prepared(index, part)
-        best = _look_into(index, given, _least(index, given, max(more, index.candidates)), all_blocks, more)
-        keys = best.keys()
-        # Some queries may have fewer candidates than it looked like by the sample.
-        if len(short := np.flatnonzero(best.counts < more)):
-            keys[short] = _all_of(index, part[short], more)
+        keys = _nearest_keys(index, part, more, _candidates(index, more))
         places[slice(*bounds)], products[slice(*bounds)] = nearest_of(vectors, part, places_of(keys), k)
 
     parallel.run(look, parallel.fixed_chunks(len(queries), CHUNK))
@@ -206,7 +221,8 @@ def search_one(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return what `search` returns for one query: blocks are shared out among threads."""
     more, given = with_reserve(k, len(vectors)), _prepared(index, query[None])
-    least = _least(index, given, max(more, index.candidates))
+    candidates = _candidates(index, more)
+    least = _least(index, given, candidates)
 
     def look(bounds: tuple[int, int]) -> NDArray[np.uint64]:
         best = _look_into(index, given, least, bounds, more)
@@ -215,15 +231,25 @@ def search_one(
     # Whatever the parts are, the best of them are the same.
     pairs = parallel.ranges(len(index.signs) // kernels.PAIR, parallel.thread_count())
     parts = [(kernels.PAIR * first, kernels.PAIR * last) for first, last in pairs]
-    keys = np.sort(np.concatenate(parallel.run(look, parts)))
-    found = keys[None, :more] if len(keys) >= more else _all_of(index, query[None], more)
-    return nearest_of(vectors, query[None], places_of(found), k)
+    keys = np.sort(np.concatenate(parallel.run(look, parts)))[None, :more]
+    if keys.shape[1] < more:
+        keys = _nearest_keys(index, query[None], more, _MORE * candidates)
+    return nearest_of(vectors, query[None], places_of(keys), k)
 
 
-def _all_of(index: Sketches, queries: NDArray[np.float32], k: int) -> NDArray[np.uint64]:
-    """Return the keys of the k vectors nearest to each query by bytes, of all that there are."""
-    least = np.full(len(queries), -np.inf, dtype=np.float32)
-    return _look_into(index, _prepared(index, queries), least, (0, len(index.signs)), k).keys()
+def _candidates(index: Sketches, k: int) -> int:
+    """Return how many vectors to compare for k to be found: more than those, as it is told by a sample."""
+    return max(index.candidates, k + k // 2)
+
+
+def _nearest_keys(index: Sketches, queries: NDArray[np.float32], k: int, candidates: int) -> NDArray[np.uint64]:
+    """Return the keys of the k vectors nearest to each query by bytes, of about so many that seem nearest."""
+    given = _prepared(index, queries)
+    best = _look_into(index, given, _least(index, given, candidates), (0, len(index.signs)), k)
+    keys = best.keys()
+    if len(short := np.flatnonzero(best.counts < k)):
+        keys[short] = _nearest_keys(index, queries[short], k, _MORE * candidates)
+    return keys
 
 
 def _look_into(index: Sketches, given: _Queries, least: NDArray[np.float32], blocks: tuple[int, int], k: int) -> Best:

@@ -217,7 +217,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
 
 def _format_of(model: Model) -> int:
     """Return the lowest format that has all of a model, so that earlier versions read what they can."""
-    if model.shortlist.kind == "sketch":
+    if "sketch" in (model.shortlist.kind, model.config.index):
         return FORMAT
     return _BEFORE_SKETCHES if model.classifier.dtype == np.int8 else _BEFORE_INT8
 

@@ -29,15 +29,16 @@ from lightdxml.training.cycle import DivergedError, Result, train
 from lightdxml.training.plan import plan
 from lightdxml.training.scratch import Scratch, scratch_in
 from lightdxml.training.state import State
+from tests.processor import needs_sketches
 from tests.training.test_cycle import SMALL, topics
 
 X, Y = topics(120)
-KINDS: list[dict[str, Any]] = [
+KINDS: list[Any] = [
     {},
     {"relu": True, "residual": True, "frequent_labels": 2},
     {"index": "hnsw"},
     {"index": "ivf"},
-    {"index": "sketch"},
+    pytest.param({"index": "sketch"}, marks=needs_sketches),
 ]
 
 

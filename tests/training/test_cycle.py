@@ -17,6 +17,7 @@ from lightdxml.metrics import evaluate
 from lightdxml.model import predict
 from lightdxml.progress import Progress
 from lightdxml.training.fit import fit
+from tests.processor import kept, needs_sketches
 
 # The paper's two views: the third has tests of its own.
 SMALL: dict[str, Any] = {
@@ -70,7 +71,7 @@ def test_learns_data_with_a_known_answer() -> None:
         {"frequent_labels": 3, "random_negatives": 0},
         {"index": "hnsw"},
         {"index": "ivf"},
-        {"index": "sketch"},
+        pytest.param({"index": "sketch"}, marks=needs_sketches),
     ],
     ids=str,
 )
@@ -143,7 +144,14 @@ EDGES: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"residual": True, "relu": True}, {"k": 1}, {"index": "hnsw"}, {"index": "ivf"}, {"index": "sketch"}],
+    [
+        {},
+        {"residual": True, "relu": True},
+        {"k": 1},
+        {"index": "hnsw"},
+        {"index": "ivf"},
+        pytest.param({"index": "sketch"}, marks=needs_sketches),
+    ],
     ids=str,
 )
 def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) -> None:
@@ -270,7 +278,7 @@ def test_progress_is_quiet_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("index", ["hnsw", "ivf", "sketch"])
+@pytest.mark.parametrize("index", kept("hnsw", "ivf", "sketch"))
 def test_other_indexes_find_most_of_what_exact_search_finds(index: str) -> None:
     X, Y = topics()
     history = fit(X, Y, Config(**(SMALL | {"index": index}))).history

@@ -22,6 +22,7 @@ from lightdxml.training.memory import (
     parse_size,
     settings_that_fit,
 )
+from tests.processor import kept
 
 LARGE = Sizes(500_000, 200_000, 100_000, 50_000_000, 2_500_000)
 MANY_DOCUMENTS = Sizes(2_000_000, 1_000, 2_000, 2_000_000, 2_000_000)
@@ -148,8 +149,9 @@ def test_larger_settings_need_more(setting: dict[str, Any]) -> None:
     assert estimate(LARGE, Config(**(least | setting))).total > estimate(LARGE, Config(**least)).total
 
 
-def test_an_inverted_file_beside_an_exact_index_counts_and_one_alone_copies_the_vectors_as_bytes_at_the_most() -> None:
-    exact, both, alone = (memory._moments(LARGE, Config(index=kind)) for kind in ("exact", "auto", "ivf"))
+@pytest.mark.parametrize("kind", kept("sketch", "ivf"))
+def test_another_index_beside_an_exact_one_counts_and_alone_copies_the_vectors_as_bytes_at_the_most(kind: Any) -> None:
+    exact, both, alone = (memory._moments(LARGE, Config(index=index)) for index in ("exact", "auto", kind))
     assert both["search"]["index"] > exact["search"]["index"]
     assert alone["epoch"]["index"] < 0.65 * exact["epoch"]["index"]
 

@@ -48,6 +48,7 @@ def run(
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
     from lightdxml.kernels.parallel import use_threads
+    from lightdxml.shortlist import check_kind
 
     _check(model, out, precision, index, data)
     storage.check_target(out)
@@ -55,6 +56,7 @@ def run(
     if data is not None:
         loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     before, size = load_model(model), _megabytes(model)
+    check_kind(index, before.model_.config.D)
     measured = []
     with use_threads(threads):
         if loaded is not None:

@@ -36,6 +36,8 @@ _SIGNS, _ENTRIES, _AT_ONCE = 4, 16, 8
 _TOGETHER, PAIR = 4, 2
 # With so few documents vectors are asked for ahead: no other one will have read them.
 _FEW = 4
+# What is off by rounding when a sum is worked out from how near it seems.
+_ROUNDING = np.float32(1e-3)
 # The largest entry of a table: eight are below 256, and all of them below 65,536.
 _LARGEST = np.float32(31.0)
 MOST_NUMBERS = 65_535 // 31 * _SIGNS // _MIXED * _MIXED
@@ -260,7 +262,7 @@ def _multiply_plainly(
     for i in range(first, first + LANES):
         vector, total = codes[rows[i]], np.int32(0)
         for d in range(x.size):
-            total += np.int32(x[d]) * np.int32(vector[d])
+            total = np.int32(total + np.int32(x[d]) * np.int32(vector[d]))
         out[i] = total
 
 
@@ -556,6 +558,6 @@ def _multiply(
 
 @kernel
 def _bound(least: np.float32) -> np.uint16:
-    """Return the least sum of 16 bits that is not below this; 0 for what is no number."""
-    bound: np.uint16 = np.uint16(min(np.ceil(least), np.float32(65535.0)) if least > 0 else 0)
+    """Return the least sum of 16 bits that is not below this, but for rounding; 0 for what is no number."""
+    bound: np.uint16 = np.uint16(min(np.ceil(least - _ROUNDING), np.float32(65535.0)) if least > _ROUNDING else 0)
     return bound

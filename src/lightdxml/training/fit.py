@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.config import Config
 from lightdxml.model import check_features, whole_matrix
 from lightdxml.progress import Progress
+from lightdxml.shortlist import check_kind
 from lightdxml.training import cycle, memory
 from lightdxml.training.checkpoint import FolderKeeper, fingerprint
 from lightdxml.training.plan import validation_size
@@ -175,6 +176,7 @@ def train(
     loaded = max(0, (memory.resident_memory() or 0) - before)
     sizes = replace(prepared.sizes, scratch=scratch is not None)
     others = memory.held_besides(prepared.held + loaded, prepared.given)
+    check_kind(config.index, config.D)
     need = memory.check(sizes, config, memory_limit, others=others)
     said = ", ".join(f"{name} {size}" for name, size in memory.table(need))
     progress.say(f"memory that training will need: {said}")

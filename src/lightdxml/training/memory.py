@@ -25,9 +25,10 @@ from lightdxml.inverted_file import CHUNK
 from lightdxml.k_means import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
 from lightdxml.kernels.codes import AVAILABLE, padded
-from lightdxml.kernels.sketches import bytes_of, width_of
+from lightdxml.kernels.sketches import width_of
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import Kind, kind_for, sub_linear, worth_trying
+from lightdxml.sketches import room_to_search
 from lightdxml.training import label_tree
 from lightdxml.training.plan import validation_size
 
@@ -41,8 +42,6 @@ _FLOAT, _HALF, _WHOLE, _LONG = 4, 2, 4, 8
 _ENTRY = _FLOAT + _WHOLE
 # As in `classifier`, `cycle` and `shortlist`.
 _GRADIENTS, _SEARCHED, _QUERIES, _LINKS = 8, 8192, 1024, 32
-# As in `sketches`: labels by which it is seen how near they must seem, twice as many at the most.
-_SAMPLED = 2 * 8192
 # The bytes that a weight of the sparse view takes at the most.
 _INVERTED = 36
 # Weights of label trees for one of the sparse view's, from what three trees kept of debian-relations.
@@ -363,7 +362,10 @@ def _search(sizes: Sizes, config: Config) -> int:
     # What may be among the best, as keys, with what tells their order; how near each cluster is, and which documents
     # are looked for in it, or tables and how near some labels seem.
     each = _LONG * (ROOM + 5) * with_reserve(k, sizes.n_known)
-    each += 2 * _FLOAT * (cluster_count(sizes.n_known) if kind == "ivf" else bytes_of(config.D)[1] + _SAMPLED)
+    if kind == "ivf":
+        each += 2 * _FLOAT * cluster_count(sizes.n_known)
+    else:
+        each += room_to_search(sizes.n_known, config.D)
     at_once = min(parallel.thread_count(), math.ceil(min(sizes.documents, _SEARCHED) / CHUNK))
     return max(exact, at_once * CHUNK * each)
 
