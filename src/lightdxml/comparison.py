@@ -100,8 +100,16 @@ def nearest_of(
     vectors: NDArray[Any], queries: NDArray[np.float32], places: NDArray[np.int32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k nearest of what was found for each query, by products as exact as the vectors, and those."""
-    products = np.empty(places.shape, dtype=np.float32)
-    ova.cosines(0, len(queries), queries, readable(vectors), places.astype(np.int64), products)
+    products, where, bits = np.empty(places.shape, dtype=np.float32), places.astype(np.int64), readable(vectors)
+    if len(queries) == 1:
+
+        def fill(rows: slice, columns: slice) -> None:
+            ova.cosines(0, 1, queries, bits, where[rows, columns], products[rows, columns])
+
+        parallel.over_cells(fill, places.shape)
+    else:
+        # Other threads are at work on other queries.
+        ova.cosines(0, len(queries), queries, bits, where, products)
     keys = np.empty(places.shape, dtype=np.uint64)
     kernels.keys_of(products, products.view(np.uint32), places, keys)
     keys = np.sort(keys, axis=1)[:, :k]

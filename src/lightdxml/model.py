@@ -139,10 +139,13 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
         cosines = np.concatenate([cosines, shortlists.cosines(model.shortlist, directions, found.labels)], axis=1)
     logits = np.empty(labels.shape, dtype=np.float32)
 
-    def fill(first: int, last: int) -> None:
-        ova.scores(first, last, embeddings, readable(model.classifier), labels, logits)
+    weights = readable(model.classifier)
 
-    parallel.over(fill, len(labels))
+    def fill(rows: slice, columns: slice) -> None:
+        part = embeddings[rows]
+        ova.scores(0, len(part), part, weights, labels[rows, columns], logits[rows, columns])
+
+    parallel.over_cells(fill, labels.shape)
     doubts = None if model.tree is None else label_tree.doubts(model.tree, X, labels)
     return Candidates(labels, cosines, logits, margins, doubts)
 

@@ -32,12 +32,14 @@ _WORTH_SKETCHING, _WORTH_TRYING, _PAIR = 1e11, 1e12, 200
 # Costs of sketches in products of a document and a label as an exact search takes them: of looking up a label, of
 # comparing one, of a document, and of making them for each label (benchmarks/shortlist.py --costs, D 192).
 _LOOKED_UP, _COMPARED, _DOCUMENT, _SKETCH = 0.1, 5.0, 10_000, 1000
+# A shortlist is chosen from so many times as many labels, if that has to be.
+_LEAST_COMPARED = 4
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
 # cluster for each document, and of building for each label (benchmarks/shortlist.py --costs, D 192).
 _PRODUCT, _CLUSTER, _BUILD = 1.5, 3, 8000
 # The share of the exact shortlists that sketches are to find for predictions; documents that were not trained on find
 # somewhat fewer than those by which it is seen to.
-_FOUND = 0.96
+_FOUND = 0.955
 # The share that shortlists of training documents are to hold: they are negatives, of which there are enough, and
 # positives are known.
 FOUND_BY_SKETCHES, FOUND_IN_CLUSTERS = 0.9, 0.8
@@ -204,7 +206,8 @@ def for_many(shortlist: Shortlist, documents: NDArray[np.float32], k: int) -> Sh
     labels, vectors = shortlist.labels, shortlist.vectors
     if shortlist.kind == "sketch":
         fewer = sketches.with_recall(shortlist.index, vectors, sample, k, FOUND_BY_SKETCHES)
-        return replace(shortlist, index=replace(fewer, candidates=min(fewer.candidates, _most_compared(len(labels)))))
+        most = max(_LEAST_COMPARED * k, _most_compared(len(labels)))
+        return replace(shortlist, index=replace(fewer, candidates=min(fewer.candidates, most)))
     if shortlist.kind == "ivf":
         index = inverted_file.with_recall(shortlist.index, vectors, sample, k, FOUND_IN_CLUSTERS)
         probes = inverted_file.probes_within(index, sample, _MOST_LOOKED_AT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,11 @@ class Sketches:
     places: NDArray[np.int32]
     codes: Codes
     candidates: int
+
+    @cached_property
+    def inverses(self) -> NDArray[np.float32]:
+        """One over scales; NaN where vectors have no direction."""
+        return np.divide(1, self.scales, out=np.full(self.scales.shape, np.nan, np.float32), where=self.scales > 0)
 
 
 @dataclass(frozen=True)
@@ -255,9 +261,9 @@ def _nearest_keys(index: Sketches, queries: NDArray[np.float32], k: int, candida
 def _look_into(index: Sketches, given: _Queries, least: NDArray[np.float32], blocks: tuple[int, int], k: int) -> Best:
     """Return the best of what seems near enough to queries in a range of blocks."""
     best, near = Best.start(len(least), k), np.empty((1, _BLOCKS * kernels.BLOCK), dtype=np.float32)
-    inverses = np.divide(1, index.scales, out=np.full_like(index.scales, np.nan), where=index.scales > 0)
     kernels.search(
-        *blocks, given.tables, least / given.steps, given.offsets / given.steps, index.signs, inverses, given.codes,
+        *blocks, given.tables, least / given.steps, given.offsets / given.steps, index.signs, index.inverses,
+        given.codes,
         index.codes.codes, index.codes.scales, index.codes.shifts, index.places, k, near, near.view(np.uint32),
         best.found, best.counts, best.bounds,
     )  # fmt: skip

@@ -14,11 +14,12 @@ from lightdxml.baselines.astec import Astec
 from lightdxml.baselines.ours import Ours
 from lightdxml.baselines.surrogate import Schedule
 from lightdxml.config import Config
-from lightdxml.kernels import adam
+from lightdxml.kernels import adam, sketches
 from lightdxml.model import Candidates
 from lightdxml.progress import Progress
 from lightdxml.training import classifier
 from tests.baselines.test_contract import documents
+from tests.processor import kept
 
 SMALL: dict[str, Any] = {"D": 16, "surrogate_epochs": 6, "epochs": 6, "reranker_epochs": 4, "batch_size": 32, "k": 20}
 
@@ -162,14 +163,17 @@ def test_clusters_must_be_a_power_of_two(clusters: Any) -> None:
         Astec(clusters=clusters)
 
 
-def test_the_clusters_of_a_sublinear_index_are_saved_too(
-    data: tuple[csr_matrix, csr_matrix], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", kept("sketch", "ivf"))
+def test_what_makes_up_a_sublinear_index_is_saved_too(
+    data: tuple[csr_matrix, csr_matrix], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(shortlist, "EXACT_LIMIT", 4)
+    monkeypatch.setattr(sketches, "AVAILABLE", kind == "sketch")
     trained = Astec(**SMALL, reranker=False)
     trained.fit(*data, seed=0, threads=1)
     trained.save(tmp_path)
     saved = load_file(tmp_path / "astec.safetensors")
+    parts = ("sketch_places", "sketch_signs", "sketch_codes") if kind == "sketch" else ("cluster_of", "cluster_centres")
     for name in ("index", "documents"):
-        assert {f"{name}_cluster_centres", f"{name}_cluster_of", f"{name}_cluster_probes"} <= set(saved)
-    assert len(saved["documents_cluster_of"]) == len(saved["documents"])
+        assert {f"{name}_{part}" for part in parts} <= set(saved)
+    assert len(saved[f"documents_{parts[0]}"]) == len(saved["documents"])

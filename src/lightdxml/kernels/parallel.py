@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,13 +68,59 @@ def ranges(n: int, parts: int) -> list[tuple[int, int]]:
 def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """Call the function on every item, on several threads, and return the results in order.
 
+    The calling thread is one of them. Of several errors the one of the first item is raised, when all threads are done.
+
     >>> run(abs, [-1, 2, -3])
     [1, 2, 3]
     """
     threads = min(thread_count(), len(items))
     if threads <= 1:
         return [function(item) for item in items]
-    return list(_pool(os.getpid(), threads).map(function, items))
+    work = _Work(function, items)
+    pool = _pool(os.getpid(), threads - 1)
+    helpers = [pool.submit(work.do) for _ in range(threads - 1)]
+    work.do()
+    for helper in helpers:
+        # One that has not begun has nothing left to do: the pool may be at work on what calls this.
+        if not helper.cancel():
+            helper.result()
+    return work.finish()
+
+
+class _Work(Generic[T, R]):
+    """Items that threads take one after another, and what came of them."""
+
+    def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
+        self.function = function
+        self.left = deque(enumerate(items))
+        self.results: dict[int, R] = {}
+        self.errors: dict[int, BaseException] = {}
+
+    def do(self) -> None:
+        """Take items until none is left, or one was an error."""
+        while not self.errors:
+            try:
+                number, item = self.left.popleft()
+            except IndexError:
+                return
+            self._call(number, item)
+
+    def _call(self, number: int, item: T) -> None:
+        try:
+            self.results[number] = self.function(item)
+        except BaseException as error:
+            self.errors[number] = error
+
+    def finish(self) -> list[R]:
+        """Return the results in order, or raise the first error; hold on to nothing.
+
+        A helper that was cancelled is dropped by its pool only when that comes upon it.
+        """
+        results, errors = self.results, self.errors
+        del self.function, self.left, self.results, self.errors
+        if errors:
+            raise errors[min(errors)]
+        return [results[number] for number in range(len(results))]
 
 
 @lru_cache(maxsize=4)
@@ -94,6 +141,20 @@ def over(function: Callable[[int, int], R], n: int) -> list[R]:
     []
     """
     return run(lambda bounds: function(*bounds), ranges(n, 4 * thread_count()))
+
+
+def over_cells(function: Callable[[slice, slice], object], shape: tuple[int, ...]) -> None:
+    """Call the function on rows and columns that make up a table: on ranges of rows, or of columns if there is one row.
+
+    Only for work in which each cell is its own.
+
+    >>> over_cells(lambda rows, columns: print(rows, columns), (0, 5))
+    """
+    rows, columns = shape
+    if rows == 1:
+        over(lambda start, stop: function(slice(0, 1), slice(start, stop)), columns)
+    else:
+        over(lambda start, stop: function(slice(start, stop), slice(0, columns)), rows)
 
 
 def fixed_chunks(n: int, size: int) -> list[tuple[int, int]]:

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from lightdxml.kernels import codes as _codes
-from lightdxml.kernels.ahead import fetch
+from lightdxml.kernels.ahead import ask_to_read, fetch
 from lightdxml.kernels.clusters import keep_best
 from lightdxml.kernels.codes import LANES, features, products_of, sums_of
 from lightdxml.kernels.half import row_scale, widen
@@ -471,7 +471,23 @@ def search(
         last = min(first + room // BLOCK, stop)
         for b in range(0, len(tables), _TOGETHER):
             some = min(_TOGETHER, len(tables) - b)
-            _candidates(first, last, b, some, tables, slopes, bases, sketches, inverses, codes, places.size, rows, n)
+            _candidates(
+                first,
+                last,
+                b,
+                some,
+                tables,
+                slopes,
+                bases,
+                sketches,
+                inverses,
+                codes,
+                code_scales,
+                shifts,
+                places,
+                rows,
+                n,
+            )
             for i in range(some):
                 _multiply(documents, b + i, codes, code_scales, shifts, rows[i], n[i], sums, near[0])
                 for j in range(n[i]):
@@ -492,7 +508,9 @@ def _candidates(
     sketches: NDArray[np.uint8],
     inverses: NDArray[np.float32],
     codes: NDArray[np.int8],
-    n_vectors: int,
+    code_scales: NDArray[np.float32],
+    shifts: NDArray[np.int32],
+    places: NDArray[np.int32],
     rows: NDArray[np.int64],
     n: NDArray[np.int64],
 ) -> None:
@@ -515,10 +533,13 @@ def _candidates(
         for i in range(some):
             before = n[i]
             for j in range(PAIR):
-                n[i] = _put_down(bits[i, j], (block + j) * BLOCK, n_vectors, rows[i], n[i])
+                n[i] = _put_down(bits[i, j], (block + j) * BLOCK, places.size, rows[i], n[i])
             if len(tables) < _FEW:
                 for j in range(before, n[i]):
                     fetch(codes[rows[i, j]])
+                    ask_to_read(code_scales, rows[i, j])
+                    ask_to_read(shifts, rows[i, j])
+                    ask_to_read(places, rows[i, j])
 
 
 @kernel
