@@ -17,6 +17,7 @@ from lightdxml.encoder import unit_rows
 from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import ova, parallel
 from lightdxml.kernels import sketches as looking_up
+from lightdxml.kernels.codes import AVAILABLE
 from lightdxml.kernels.half import readable, wide, width
 from lightdxml.sketches import Sketches
 
@@ -30,8 +31,9 @@ EXACT_LIMIT = 400_000
 # among the best), are done exactly before sketches are made (a second of a core) or an inverted file is built (ten).
 _WORTH_SKETCHING, _WORTH_TRYING, _PAIR = 1e11, 1e12, 200
 # Costs of sketches in products of a document and a label as an exact search takes them: of looking up a label, of
-# comparing one, of a document, and of making them for each label (benchmarks/shortlist.py --costs, D 192).
-_LOOKED_UP, _COMPARED, _DOCUMENT, _SKETCH = 0.1, 5.0, 10_000, 1000
+# comparing one in bytes, with an instruction for it or without, of a document, and of making them for each label
+# (benchmarks/shortlist.py --costs, D 192).
+_LOOKED_UP, _COMPARED, _DOCUMENT, _SKETCH = 0.1, 2.0 if AVAILABLE else 4.5, 16_000, 1400
 # A shortlist is chosen from so many times as many labels, if that has to be.
 _LEAST_COMPARED = 4
 # Costs of an inverted file in products of a document and a label as an exact search takes them: of a product, of a
