@@ -62,8 +62,8 @@ class Config:
         Adam's, for the label encoder.
     index
         How shortlists are searched: `exact`, `sketch` (by a bit a number, then by a byte), `ivf` (an inverted file),
-        `hnsw` (a graph), or `auto`: exactly up to 400,000 labels, but for training by what takes less time; beyond that
-        by sketches, or on processors without AVX2 by an inverted file.
+        `hnsw` (a graph), or `auto`: exactly up to 100,000 labels, but for training by what takes less time, and by
+        sketches beyond; on processors without AVX2 exactly up to 400,000 and then by an inverted file.
     precision
         How the finished model keeps its numbers; float16 halves it, at a loss that training measures.
     validation

@@ -25,8 +25,9 @@ from lightdxml.sketches import Sketches
 faiss: Any = _faiss
 Kind = Literal["exact", "sketch", "ivf", "hnsw"]
 KINDS: tuple[Kind, ...] = ("exact", "sketch", "ivf", "hnsw")
-# Up to this many labels documents that come alone are searched exactly: the time is theirs, and so is the accuracy.
-EXACT_LIMIT = 400_000
+# Up to so many labels predictions are searched for exactly where the other way is by sketches or by clusters: the time is
+# short, and a model without them smaller. (Sketches cost no accuracy that could be measured; clusters do.)
+EXACT_LIMIT: dict[Kind, int] = {"sketch": 100_000, "ivf": 400_000}
 # Fewer products of numbers than these, where a pair of document and label counts as some itself (to see whether it is
 # among the best), are done exactly before sketches are made (a second of a core) or an inverted file is built (ten).
 _WORTH_SKETCHING, _WORTH_TRYING, _PAIR = 1e11, 1e12, 200
@@ -167,7 +168,8 @@ def kind_for(kind: Index, n_labels: int, D: int) -> Kind:
     ('exact', 'hnsw')
     """
     if kind == "auto":
-        return "exact" if n_labels <= EXACT_LIMIT else sub_linear(D)
+        other = sub_linear(D)
+        return "exact" if n_labels <= EXACT_LIMIT[other] else other
     return kind
 
 

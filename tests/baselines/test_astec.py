@@ -167,7 +167,7 @@ def test_clusters_must_be_a_power_of_two(clusters: Any) -> None:
 def test_what_makes_up_a_sublinear_index_is_saved_too(
     data: tuple[csr_matrix, csr_matrix], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr(shortlist, "EXACT_LIMIT", 4)
+    monkeypatch.setattr(shortlist, "EXACT_LIMIT", {"sketch": 4, "ivf": 4})
     monkeypatch.setattr(sketches, "AVAILABLE", kind == "sketch")
     trained = Astec(**SMALL, reranker=False)
     trained.fit(*data, seed=0, threads=1)
