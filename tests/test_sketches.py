@@ -135,7 +135,10 @@ def test_vectors_of_very_many_numbers_are_not_sketched() -> None:
     assert 31 * kernels.width_of(kernels.MOST_NUMBERS) // 4 <= 65_535
 
 
-def test_documents_are_compared_with_no_more_labels_than_an_exact_search_has_time_for() -> None:
+def test_documents_are_compared_with_no_more_labels_than_an_exact_search_has_time_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shortlist, "_COMPARED", 8)
     rng = np.random.default_rng(0)
     scattered, documents = (unit_rows(rng.standard_normal((n, 24), dtype=np.float32)) for n in (30_000, 300))
     index = shortlist.build(np.arange(30_000, dtype=np.int32), scattered, "sketch", queries=documents, k=800)

@@ -25,8 +25,8 @@ from lightdxml.sketches import Sketches
 faiss: Any = _faiss
 Kind = Literal["exact", "sketch", "ivf", "hnsw"]
 KINDS: tuple[Kind, ...] = ("exact", "sketch", "ivf", "hnsw")
-# Up to so many labels predictions are searched for exactly where the other way is by sketches or by clusters: the time is
-# short, and a model without them smaller. (Sketches cost no accuracy that could be measured; clusters do.)
+# Up to so many labels predictions are searched for exactly, where the other way is by sketches or by clusters: the time
+# is short, and a model without them smaller. (Sketches cost no accuracy that could be measured; clusters do.)
 EXACT_LIMIT: dict[Kind, int] = {"sketch": 100_000, "ivf": 400_000}
 # Fewer products of numbers than these, where a pair of document and label counts as some itself (to see whether it is
 # among the best), are done exactly before sketches are made (a second of a core) or an inverted file is built (ten).
