@@ -373,7 +373,7 @@ def test_one_document_gets_what_a_batch_gets_even_among_equals(k: int, index: An
         np.testing.assert_array_equal(alone[1][0], scores[i])
 
 
-@pytest.mark.parametrize("name", ["format-2-texts", "format-2-features", "format-3-features"])
+@pytest.mark.parametrize("name", ["format-2-texts", *(f"format-{n}-features" for n in range(2, 7))])
 def test_a_model_that_an_earlier_version_wrote_predicts_as_it_did(name: str) -> None:
     """The folders in tests/models stay as they are: a new format gets folders of its own beside them."""
     folder = Path(__file__).parent / "models"

@@ -300,7 +300,8 @@ def predict(
     labels = np.empty((X.shape[0], k), dtype=np.int32)
     scores = np.empty((X.shape[0], k), dtype=np.float32)
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
-        candidates = find_candidates(model, X[start:stop])
+        # Taking rows out of a matrix takes a tenth of a millisecond, a document alone two or three.
+        candidates = find_candidates(model, X if stop - start == X.shape[0] else X[start:stop])
         labels[start:stop], scores[start:stop] = top(candidates.labels, score(model, candidates, tail), k)
     # Nothing is known of a document without a known word, and a guess would look like an answer.
     unknown = np.diff(X.indptr) == 0
