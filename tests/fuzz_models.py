@@ -68,9 +68,12 @@ def damage_array(rng: random.Random, folder: Path) -> None:
     array = arrays[name]
     change = rng.random()
     if change < 0.5 and array.size:
-        value = rng.choice([0, -1, 1, 5, 2**31 - 1, -(2**31), 60_000, np.nan, np.inf])
+        value: Any = rng.choice([0, -1, 1, 5, 2**31 - 1, -(2**31), 60_000, np.nan, np.inf])
         with np.errstate(all="ignore"):
-            array.flat[rng.randrange(array.size)] = value if array.dtype.kind == "f" or np.isfinite(value) else 7
+            if array.dtype.kind != "f":
+                # Bytes take what is left of a larger number.
+                value = np.array(value if np.isfinite(value) else 7, dtype=np.int64).astype(array.dtype)
+            array.flat[rng.randrange(array.size)] = value
     elif change < 0.7:
         arrays[name] = array[: rng.randint(0, len(array))].copy()
     elif change < 0.8:
