@@ -139,6 +139,7 @@ def test_documents_are_compared_with_no_more_labels_than_an_exact_search_has_tim
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(shortlist, "_COMPARED", 8)
+    monkeypatch.setattr(shortlist, "_LEAST_COMPARED", 1)
     rng = np.random.default_rng(0)
     scattered, documents = (unit_rows(rng.standard_normal((n, 24), dtype=np.float32)) for n in (30_000, 300))
     index = shortlist.build(np.arange(30_000, dtype=np.int32), scattered, "sketch", queries=documents, k=800)
