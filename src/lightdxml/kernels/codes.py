@@ -59,8 +59,7 @@ def _tile(sides: tuple[int, int]) -> Any:
     def tile(_: Any, documents: Any, rows: Any, codes: Any, first: Any, scales: Any, shifts: Any, out: Any, at: Any
              ) -> Any:  # fmt: skip
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            arrays = [context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
-                      for kind, value in zip(signature.args, arguments, strict=True)]  # fmt: skip
+            arrays = arrays_of(context, builder, signature, arguments)
             documents, rows, codes, first, scales, shifts, out, at = arrays
             numbers = [ir.Constant(first.type, n) for n in range(max(sides))]
             those = [builder.load(builder.gep(rows.data, [n])) for n in numbers[: sides[0]]]
@@ -80,8 +79,8 @@ def _store(
     """Store sums, less what the offset of documents added, times what a code of 1 stands for."""
     width = sides[1]
     kinds = ir.VectorType(ir.IntType(32), width), ir.VectorType(ir.FloatType(), width)
-    shift = _load(builder, builder.gep(shifts.data, [first]), kinds[0])
-    scale = _load(builder, builder.gep(scales.data, [first]), kinds[1])
+    shift = load_from(builder, builder.gep(shifts.data, [first]), kinds[0])
+    scale = load_from(builder, builder.gep(scales.data, [first]), kinds[1])
     room = builder.extract_value(out.shape, 1)
     for row in range(sides[0]):
         lanes = ir.Constant(kinds[0], [width * row + n for n in range(width)])
@@ -92,7 +91,16 @@ def _store(
         stored.align = 4
 
 
-def _load(builder: Any, start: Any, kind: Any) -> Any:
+def arrays_of(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    """Return the arguments of an intrinsic, arrays with their parts at hand."""
+    return [
+        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+
+
+def load_from(builder: Any, start: Any, kind: Any) -> Any:
+    """Return what stands at any place in memory."""
     loaded = builder.load(builder.bitcast(start, kind.as_pointer()))
     loaded.align = 1
     return loaded
@@ -115,7 +123,7 @@ def products_of(builder: Any, documents: Any, rows: list[Any], codes: Any, place
     totals = [cgutils.alloca_once_value(builder, zero) for _ in range(len(rows) * len(places))]
     with cgutils.for_range(builder, builder.udiv(width, step)) as loop:
         offset = builder.mul(loop.index, step)
-        a, b = ([_load(builder, builder.gep(row, [offset]), kind) for row in side] for side in (left, right))
+        a, b = ([load_from(builder, builder.gep(row, [offset]), kind) for row in side] for side in (left, right))
         for n, total in enumerate(totals):
             one = builder.call(multiply, [builder.load(total), a[n // len(b)], b[n % len(b)]])
             builder.store(one, total)

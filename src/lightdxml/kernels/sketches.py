@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from lightdxml.kernels import codes as _codes
 from lightdxml.kernels.ahead import ask_to_read, fetch
 from lightdxml.kernels.clusters import keep_best
-from lightdxml.kernels.codes import LANES, features, products_of, sums_of
+from lightdxml.kernels.codes import LANES, arrays_of, features, load_from, products_of, sums_of
 from lightdxml.kernels.half import row_scale, widen
 from lightdxml.kernels.jit import kernel
 
@@ -69,23 +69,10 @@ def bytes_of(D: int) -> tuple[int, int]:
     return width // 8 * BLOCK, width // _SIGNS * _ENTRIES
 
 
-def _load(builder: Any, start: Any, kind: Any) -> Any:
-    loaded = builder.load(builder.bitcast(start, kind.as_pointer()))
-    loaded.align = 1
-    return loaded
-
-
 def _row(builder: Any, array: Any, row: Any) -> Any:
     """Return where a row of bytes begins."""
     whole = builder.bitcast(array.data, ir.IntType(8).as_pointer())
     return builder.gep(whole, [builder.mul(row, builder.extract_value(array.shape, 1))])
-
-
-def _arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    return [
-        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
 
 
 def _looking_up(n_documents: int, n_blocks: int) -> Any:
@@ -98,7 +85,7 @@ def _looking_up(n_documents: int, n_blocks: int) -> Any:
 
     def look_up(_: Any, blocks: Any, block: Any, tables: Any, row: Any, least: Any, out: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            blocks, block, tables, row, least, out = _arrays(context, builder, signature, arguments)
+            blocks, block, tables, row, least, out = arrays_of(context, builder, signature, arguments)
             numbers = [ir.Constant(ir.IntType(64), n) for n in range(n_documents * n_blocks)]
             those, rows = ([builder.add(first, n) for n in numbers[:count]]
                            for first, count in ((block, n_blocks), (row, n_documents)))  # fmt: skip
@@ -117,7 +104,7 @@ def _sums_of_block(_: Any, blocks: Any, block: Any, tables: Any, row: Any, out: 
     """Fill out with the sums of a document's tables of a block's vectors: those with even numbers, then the others."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        blocks, block, tables, row, out = _arrays(context, builder, signature, arguments)
+        blocks, block, tables, row, out = arrays_of(context, builder, signature, arguments)
         (pair,) = _sums(builder, blocks, [block], tables, [row])
         for half, sums in enumerate(pair):
             start = builder.gep(out.data, [ir.Constant(ir.IntType(64), half * BLOCK // 2)])
@@ -195,13 +182,13 @@ def _eight_tables(builder: Any, signs: list[Any], tables: list[Any]) -> list[Any
     for n in range(_AT_ONCE):
         # Two tables' signs stand in a byte.
         place = ir.Constant(ir.IntType(64), n // 2 * BLOCK)
-        pairs = [_load(builder, builder.gep(start, [place]), bytes_) for start in signs]
+        pairs = [load_from(builder, builder.gep(start, [place]), bytes_) for start in signs]
         if n % 2:
             pairs = [builder.bitcast(builder.lshr(builder.bitcast(pair, words), four), bytes_) for pair in pairs]
         codes = [builder.and_(pair, low) for pair in pairs]
         for i, table in enumerate(tables):
             start = builder.gep(table, [ir.Constant(ir.IntType(64), n * _ENTRIES)])
-            entries = _load(builder, start, ir.VectorType(ir.IntType(8), _ENTRIES))
+            entries = load_from(builder, start, ir.VectorType(ir.IntType(8), _ENTRIES))
             for j, those in enumerate(codes):
                 total = i * len(signs) + j
                 totals[total] = builder.add(totals[total], _looked_up(builder, entries, those))
@@ -237,7 +224,7 @@ def _gathered(_: Any, documents: Any, row: Any, codes: Any, rows: Any, first: An
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        documents, row, codes, rows, first, out = _arrays(context, builder, signature, arguments)
+        documents, row, codes, rows, first, out = arrays_of(context, builder, signature, arguments)
         numbers = [builder.add(first, ir.Constant(first.type, n)) for n in range(LANES)]
         those = [builder.load(builder.gep(rows.data, [n])) for n in numbers]
         sums = sums_of(builder, products_of(builder, documents, [row], codes, those))
