@@ -134,7 +134,10 @@ def test_it_answers_the_same_before_and_after_it_is_stored(tmp_path: Path, train
 def test_what_is_small_already_is_said_to_be(trained: LightDXML) -> None:
     once = compressed(trained.model_)
     for precision in ("int8", "float16"):
-        with pytest.raises(ValueError, match=f"one of int8 already: {precision} makes it no smaller"):
+        with pytest.raises(
+            ValueError,
+            match=f"one of int8 already, which {precision} makes no smaller: choose another precision, or",
+        ):
             compressed(once, precision)
 
 

@@ -46,7 +46,10 @@ def compressed(
     """
     kept, kind = str(model.classifier.dtype), index or model.shortlist.kind
     if kept not in _SMALLER_THAN[precision] and kind == model.shortlist.kind:
-        raise ValueError(f"the model is one of {kept} already: {precision} makes it no smaller")
+        raise ValueError(
+            f"the model is one of {kept} already, which {precision} makes no smaller: choose another precision, or"
+            " another index"
+        )
     if kind in ("sketch", "ivf") and model.shortlist.kind != kind and queries is None:
         raise ValueError(f"the index {kind} needs documents such as will be searched for: give queries")
     encoder, classifier, embeddings = model.encoder, model.classifier, model.shortlist.vectors

@@ -93,7 +93,14 @@ def test_sizes_come_from_a_data_set_by_name() -> None:
     ("options", "said"),
     [
         (["--labels", "0"], "labels is 0"),
-        (["--docs", "10", "--labels", "1000"], "places for 50"),
+        (
+            ["--docs", "10", "--labels", "1000"],
+            "--labels is 1000: 10 documents have places for 50 of them, so ask for more",
+        ),
+        (
+            ["--labels", "30", "--labels-per-doc", "40"],
+            "--labels-per-doc is 40: it must be at most the number of labels",
+        ),
         (["--noise", "2"], "noise is 2.0"),
         (["--like", "AmazonTitles-671K"], "AmazonTitles-670K"),
     ],

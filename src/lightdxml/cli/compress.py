@@ -17,11 +17,19 @@ if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
     from lightdxml.estimator import LightDXML
 
-Out = Annotated[Path, typer.Argument(help="The folder for the smaller model.", show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Argument(help="The folder for the smaller model; a model that is there is replaced.", show_default=False),
+]
 NewPrecision = Annotated[str, typer.Option("--precision", help="`int8`, or `float16` for a model of float32.")]
 NewIndex = Annotated[
     str | None,
-    typer.Option("--index", help="How labels are searched from then on: `exact`, `sketch`, `ivf` or `hnsw`."),
+    typer.Option(
+        "--index",
+        help="How labels are searched from then on: `exact`, `sketch` (fast, and a byte a number larger), `ivf`, or"
+        " `hnsw` (larger, and long in the making); as before unless given. With `--precision float16` a model of"
+        " float16 changes that alone.",
+    ),
 ]
 Data = Annotated[str | None, typer.Option("--data", help="A data set on whose test part to measure what it costs.")]
 _MEASURES = ("P", "nDCG", "PSP")

@@ -15,6 +15,14 @@ from lightdxml.progress import Progress
 _SMALL = Recipe(10_000, 2_000, 2_000, 10_000)
 
 
+_OPTIONS = {
+    "documents": "--docs",
+    "test_documents": "--test",
+    "labels_per_document": "--labels-per-doc",
+    "words_per_document": "--words-per-doc",
+}
+
+
 def run(
     target: Target,
     docs: Annotated[int | None, typer.Option("--docs", help="Documents to train on.", show_default="10000")] = None,
@@ -51,7 +59,10 @@ def run(
         "noise": noise,
     }
     base = _SMALL if like_set is None else like(like_set)
-    recipe = replace(base, **{name: value for name, value in given.items() if value is not None}, seed=seed)
+    try:
+        recipe = replace(base, **{name: value for name, value in given.items() if value is not None}, seed=seed)
+    except ValueError as error:
+        raise ValueError(_in_options(str(error))) from error
     make(recipe, target, Progress(), overwrite=force)
     console.print(
         f"{recipe.documents:,} training and {recipe.test_documents:,} test documents with {recipe.labels:,} labels and"
@@ -59,3 +70,13 @@ def run(
         markup=False,
         soft_wrap=True,
     )
+
+
+def _in_options(message: str) -> str:
+    """Return what is wrong with a recipe in the words of the command line.
+
+    >>> _in_options("documents is -5: it must be a whole number from 1")
+    '--docs is -5: it must be a whole number from 1'
+    """
+    name, rest = message.split(" ", 1)
+    return f"{_OPTIONS.get(name, '--' + name)} {rest}"

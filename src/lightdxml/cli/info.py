@@ -64,7 +64,8 @@ def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("labels", f"{content['labels']:,}", f"{content['labels_with_documents']:,} with training documents"),
         ("features", f"{content['features']:,}", f"from {content['from']}"),
         ("trained on", f"{content['documents']:,}", "documents"),
-        ("on disk", f"{sum(content['bytes'].values()) / 1e6:,.1f} MB", f"{content['precision']}, {content['index']}"),
+        ("on disk", f"{sum(content['bytes'].values()) / 1e6:,.1f} MB", content["precision"]),
+        ("index", content["index"], "how labels near a document are searched"),
         ("β", f"{content['beta']:g}", "the classifier's share in a score, against nearness"),
         *(
             []

@@ -84,7 +84,15 @@ class Recipe:
             raise ValueError(f"noise is {self.noise!r}: it must lie from 0 to 1")
         if self.labels > self.documents * self.labels_per_document:
             most = math.floor(self.documents * self.labels_per_document)
-            raise ValueError(f"labels is {self.labels}: {self.documents} documents have places for {most} of them")
+            raise ValueError(
+                f"labels is {self.labels}: {self.documents} documents have places for {most} of them, so ask for more"
+                f" documents, more labels a document, or fewer labels"
+            )
+        if self.labels_per_document > self.labels:
+            raise ValueError(
+                f"labels_per_document is {self.labels_per_document:g}: it must be at most the number of labels, which"
+                f" is {self.labels}"
+            )
 
 
 def like(name: str) -> Recipe:
