@@ -205,6 +205,16 @@ def test_what_rounding_costs_is_in_the_history() -> None:
     assert exact["before"] == exact["after"]
 
 
+def check_refused(model: LightDXML, folder: Path, name: str, change: Any, message: str) -> None:
+    """Check that a stored model with one array changed is refused with this message."""
+    model.save(folder)
+    arrays = load_file(folder / "arrays.safetensors")
+    arrays[name] = change(arrays[name])
+    write(folder, "arrays.safetensors", safetensors.numpy.save(arrays))
+    with pytest.raises(ValueError, match=message):
+        load(folder)
+
+
 @pytest.fixture(scope="module")
 def graph_model() -> LightDXML:
     X, Y = topics(200, labels=60)
@@ -234,12 +244,7 @@ def test_a_stored_graph_is_searched_as_the_built_one(graph_model: LightDXML, tmp
 def test_a_graph_that_leads_astray_is_refused(
     graph_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
 ) -> None:
-    graph_model.save(tmp_path / "model")
-    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
-    arrays[name] = change(arrays[name])
-    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path / "model")
+    check_refused(graph_model, tmp_path / "model", name, change, message)
 
 
 def test_a_link_to_a_label_below_its_level_is_refused() -> None:
@@ -284,12 +289,7 @@ def test_a_stored_inverted_file_is_searched_as_the_built_one(clustered_model: Li
 def test_an_inverted_file_that_leads_astray_is_refused(
     clustered_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
 ) -> None:
-    clustered_model.save(tmp_path / "model")
-    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
-    arrays[name] = change(arrays[name])
-    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path / "model")
+    check_refused(clustered_model, tmp_path / "model", name, change, message)
 
 
 @pytest.fixture(scope="module")
@@ -351,12 +351,7 @@ def test_a_loaded_model_with_sketches_can_be_copied(sketched_model: LightDXML, t
 def test_sketches_that_lead_astray_are_refused(
     sketched_model: LightDXML, tmp_path: Path, name: str, change: Any, message: str
 ) -> None:
-    sketched_model.save(tmp_path / "model")
-    arrays = load_file(tmp_path / "model" / "arrays.safetensors")
-    arrays[name] = change(arrays[name])
-    write(tmp_path / "model", "arrays.safetensors", safetensors.numpy.save(arrays))
-    with pytest.raises(ValueError, match=message):
-        load(tmp_path / "model")
+    check_refused(sketched_model, tmp_path / "model", name, change, message)
 
 
 @pytest.mark.parametrize("index", kept("exact", "sketch", "ivf"))

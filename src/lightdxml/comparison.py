@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import codes, ova, parallel
-from lightdxml.kernels.half import readable, width
+from lightdxml.kernels.half import readable, wide, width
 
 if TYPE_CHECKING:
     from lightdxml.inverted_file import InvertedFile
@@ -26,6 +26,8 @@ _BLOCK = 256
 _RESERVE = 8
 # Room for so many times as many vectors as are to be found: when it is full, the best are told from the others.
 ROOM = 2
+# So many vectors are widened at a time.
+_ROWS = 4096
 
 # Fills columns, from the first to the last of some clusters, with how near those are to queries.
 Compare = Callable[[NDArray[np.float32], tuple[int, int], NDArray[np.float32]], None]
@@ -94,6 +96,18 @@ def products_of(keys: NDArray[np.uint64]) -> NDArray[np.float32]:
     positive = np.uint32(0x7FFFFFFF)
     products: NDArray[np.float32] = np.where(high > positive, high, positive - high).view(np.float32)
     return products
+
+
+def mean_of(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the mean of all vectors, from where an index sees them.
+
+    What all have in common adds the same to each one's product with a query, and tells nothing; but it draws most of
+    them to the few clusters that have most of it, and hides the rest from sketches.
+    """
+    chunks = parallel.fixed_chunks(len(vectors), _ROWS)
+    sums = parallel.run(lambda bounds: wide(vectors[slice(*bounds)]).sum(axis=0, dtype=np.float64), chunks)
+    mean: NDArray[np.float32] = (np.sum(sums, axis=0) / len(vectors)).astype(np.float32)
+    return mean
 
 
 def nearest_of(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.comparison import mean_of
 from lightdxml.encoder import to_unit_rows
 from lightdxml.inverted_file import CHUNK, InvertedFile, one_blas_thread, probes_for, restore, search
 from lightdxml.kernels import clusters as kernels
@@ -24,7 +25,7 @@ _FEW_CENTRES, _GROUPS, _SAMPLE_OF_GROUP, _GROUPS_LOOKED_INTO = 512, 2.0, 64, 16
 # Rounds in which they are moved among all groups.
 _ROUNDS_OF_ALL = 4
 _SEED = 0
-_BLOCK, _ASSIGNED, _SAMPLE_QUERIES = 4096, 1 << 16, 256
+_ASSIGNED, _SAMPLE_QUERIES = 1 << 16, 256
 
 
 def inverted_file_of(
@@ -51,7 +52,8 @@ def inverted_file_of(
     n = len(vectors)
     rng = np.random.default_rng(_SEED)
     with one_blas_thread():
-        mean = _mean(vectors)
+        # With a vector that is no number there are no clusters, and all are looked into.
+        mean = mean_of(vectors)
         centres, groups = _centres(vectors, mean, cluster_count(n), rng)
         whole = restore(centres, _assign(vectors, mean, centres, groups), len(centres))
         if queries is None:
@@ -72,21 +74,6 @@ def _rows(vectors: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float32]:
     out = np.empty((len(places), width(vectors)), dtype=np.float32)
     kernels.widen_rows(readable(vectors), places.astype(np.int32), out)
     return out
-
-
-def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the mean of all vectors.
-
-    They are clustered as seen from there: what all have in common adds the same to each one's product with a query, but
-    draws most of them to the few centres that have most of it. (With one that is no number there are no clusters, and
-    all are looked into.)
-    """
-    sums = [
-        wide(vectors[first:last]).sum(axis=0, dtype=np.float64)
-        for first, last in parallel.fixed_chunks(len(vectors), _BLOCK)
-    ]
-    mean: NDArray[np.float32] = (np.sum(sums, axis=0) / len(vectors)).astype(np.float32)
-    return mean
 
 
 def _centres(

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.comparison import Best, Codes, codes_of, encoded, nearest_of, places_of, with_reserve
-from lightdxml.inverted_file import search_all
+from lightdxml.comparison import Best, Codes, codes_of, encoded, mean_of, nearest_of, places_of, with_reserve
+from lightdxml.inverted_file import CHUNK, search_all
 from lightdxml.kernels import clusters, parallel
 from lightdxml.kernels import sketches as kernels
 from lightdxml.kernels.codes import SPARE, padded
-from lightdxml.kernels.half import readable, wide, width
+from lightdxml.kernels.half import readable, width
 
-CHUNK = 2048
 # So many blocks are looked into at once, and about so many to see how near vectors seem to be.
 _BLOCKS, _SAMPLE = 64, 128
 # So many vectors of that sample, at least, must seem near enough: fewer would tell little of all others.
@@ -31,7 +30,6 @@ _FEWEST = 16
 _MORE = 4
 # How near vectors seem is counted in so many steps.
 _STEPS = 1024
-_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def sketches_of(vectors: NDArray[Any], k: int, queries: NDArray[np.float32], rec
     [[1], [2]]
     """
     n, D = len(vectors), width(vectors)
-    mean, bits, scales = _mean(vectors), readable(vectors), np.empty(n, dtype=np.float32)
+    mean, bits, scales = mean_of(vectors), readable(vectors), np.empty(n, dtype=np.float32)
     parallel.over(lambda first, last: kernels.measure(first, last, bits, mean, kernels.width_of(D), scales), n)
     places = np.argsort(scales, kind="stable").astype(np.int32)
     n_blocks = _block_count(n)
@@ -128,14 +126,6 @@ def shapes(n: int, D: int) -> dict[str, tuple[int, ...]]:
 
 def _block_count(n: int) -> int:
     return -(-n // (kernels.BLOCK * kernels.PAIR)) * kernels.PAIR
-
-
-def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the mean of all vectors: what they have in common adds the same to each product, and tells nothing."""
-    chunks = parallel.fixed_chunks(len(vectors), _ROWS)
-    sums = parallel.run(lambda bounds: wide(vectors[slice(*bounds)]).sum(axis=0, dtype=np.float64), chunks)
-    mean: NDArray[np.float32] = (np.sum(sums, axis=0) / len(vectors)).astype(np.float32)
-    return mean
 
 
 def with_recall(

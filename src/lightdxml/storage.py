@@ -16,6 +16,7 @@ import re
 import secrets
 import shutil
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,8 @@ def load(folder: Path, *, verify: bool = True) -> Model:
         _check_files(folder, manifest["files"])
         if verify:
             # At once, as each reads all of a model. Of both errors that of the checksums is told.
-            parallel.run(lambda check: check(folder, manifest["files"]), [_check_sums, _check_numbers])
+            sums, numbers = partial(_check_sums, folder, manifest["files"]), partial(_check_numbers, folder / _ARRAYS)
+            parallel.run(lambda check: check(), (sums, numbers))
         return _assemble(folder, manifest, stored.read(folder / _ARRAYS))
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
@@ -530,8 +532,8 @@ def _types_of(name: str) -> tuple[Any, ...]:
     return (*floats, np.dtype(np.int8)) if name in MAY_BE_NARROW else floats
 
 
-def _check_numbers(folder: Path, _: dict[str, Any]) -> None:
-    arrays = stored.read(folder / _ARRAYS)
+def _check_numbers(path: Path) -> None:
+    arrays = stored.read(path)
     check_finite(arrays)
     if (arrays["label_frequency"] < 0).any():
         raise ValueError("a label has a negative number of documents")
