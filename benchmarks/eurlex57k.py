@@ -29,13 +29,13 @@ MEASURES = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
 GOALS = {"P@1": 90.0, "P@3": 79.8, "P@5": 66.8, "PSP@1": 52.0, "PSP@5": 64.0}
 
 
-def vectorise(folder: Path, target: Path, ngrams: int) -> None:
+def vectorize(folder: Path, target: Path, ngrams: int) -> None:
     data: Any = load(folder)
-    vectoriser, X = tfidf.fit(data.train.texts, tfidf.TextSettings(ngrams=ngrams))
+    vectorizer, X = tfidf.fit(data.train.texts, tfidf.TextOptions(ngrams=ngrams))
     parts = {"train": Split(Y=data.train.Y, X=X)}
     for name, split in data.splits.items():
         if name != "train":
-            parts[name] = Split(Y=split.Y, X=tfidf.transform(vectoriser, split.texts))
+            parts[name] = Split(Y=split.Y, X=tfidf.transform(vectorizer, split.texts))
     save(Dataset("eurlex57k", parts["train"], parts["test"], parts["dev"]), target, "xc")
 
 
@@ -104,7 +104,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "xc"
-        vectorise(arguments.data, folder, arguments.ngrams)
+        vectorize(arguments.data, folder, arguments.ngrams)
         results: dict[str, list[dict[str, Any]]] = {"lightdxml": [], "parabel": []}
         for _ in range(arguments.repeat):
             for method, runs in results.items():

@@ -57,14 +57,14 @@ def convert(folder: Path, source: str) -> None:
     from lightdxml.text import tfidf
 
     data: Any = load(source)
-    parts, vectoriser = {"": data.train} | ({"_dev": data.dev} if data.dev is not None else {}), None
+    parts, vectorizer = {"": data.train} | ({"_dev": data.dev} if data.dev is not None else {}), None
     for name, split in parts.items():
         X = split.X
         if X is None:
-            if vectoriser is None:
-                vectoriser, X = tfidf.fit(split.texts)
+            if vectorizer is None:
+                vectorizer, X = tfidf.fit(split.texts)
             else:
-                X = tfidf.transform(vectoriser, split.texts)
+                X = tfidf.transform(vectorizer, split.texts)
         save_npz(folder / f"X{name}.npz", X, compressed=False)
         save_npz(folder / f"Y{name}.npz", split.Y, compressed=False)
 

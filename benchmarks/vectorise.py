@@ -1,4 +1,4 @@
-"""TF-IDF beside scikit-learn's: `python benchmarks/vectorise.py --data FOLDER [--repeat 1]`, EURLEX57K by default.
+"""TF-IDF beside scikit-learn's: `python benchmarks/vectorize.py --data FOLDER [--repeat 1]`, EURLEX57K by default.
 
 Both learn from the bodies of the same training texts with the same settings (min_df 2, at most 50,000 terms,
 sublinear), each in a process of its own, in turns. Reading the texts and compiling are not timed. Memory is what the
@@ -28,8 +28,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lightdxml.data import load
 from lightdxml.kernels import parallel, words
-from lightdxml.text import tfidf, tokeniser
-from lightdxml.text.tfidf import TextSettings
+from lightdxml.text import tfidf, tokenizer
+from lightdxml.text.tfidf import TextOptions
 
 RUNS = [
     (method, ngrams, threads)
@@ -63,7 +63,7 @@ def measured(function: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     return result, {"seconds": seconds, "processor": processor, "peak": max(peak, resident()) - before}
 
 
-def sklearn_vectoriser(settings: TextSettings) -> TfidfVectorizer:
+def sklearn_vectorizer(settings: TextOptions) -> TfidfVectorizer:
     return TfidfVectorizer(
         ngram_range=(1, settings.ngrams),
         min_df=settings.min_df,
@@ -74,7 +74,7 @@ def sklearn_vectoriser(settings: TextSettings) -> TfidfVectorizer:
 
 
 def sklearn_fit(texts: Sequence[str], ngrams: int) -> dict[str, float]:
-    learner = sklearn_vectoriser(TextSettings(ngrams=ngrams))
+    learner = sklearn_vectorizer(TextOptions(ngrams=ngrams))
     _, figures = measured(lambda: learner.fit_transform(texts))
     start = time.perf_counter()
     learner.transform(texts[: len(texts) // 5])
@@ -84,29 +84,29 @@ def sklearn_fit(texts: Sequence[str], ngrams: int) -> dict[str, float]:
 
 def is_plain(text: str) -> bool:
     """Return whether scikit-learn's rules and ours are the same for this text."""
-    entries = tokeniser.characters()[tokeniser.code_points(text)]
+    entries = tokenizer.characters()[tokenizer.code_points(text)]
     return not ((entries & words.AWKWARD != 0) | (entries >> words.KIND & 3 >= words.SIGN)).any()
 
 
 def compare(texts: Sequence[str], ngrams: int) -> dict[str, float]:
-    settings = TextSettings(ngrams=ngrams, max_features=2**31 - 1)
+    settings = TextOptions(ngrams=ngrams, max_features=2**31 - 1)
     plain = [text for text in texts if text.isascii() or is_plain(text)]
-    learner = sklearn_vectoriser(settings)
+    learner = sklearn_vectorizer(settings)
     expected = csr_matrix(learner.fit_transform(plain))
-    vectoriser, X = tfidf.fit(plain, settings)
-    if vectoriser.vocabulary != learner.get_feature_names_out().tolist():
+    vectorizer, X = tfidf.fit(plain, settings)
+    if vectorizer.vocabulary != learner.get_feature_names_out().tolist():
         raise SystemExit("the vocabularies differ")
     return {"compared": len(plain), "terms": X.shape[1], "difference": float(abs(X - expected).max())}
 
 
 def lightdxml_fit(texts: Sequence[str], ngrams: int, threads: int) -> dict[str, float]:
-    settings = TextSettings(ngrams=ngrams)
+    settings = TextOptions(ngrams=ngrams)
     with parallel.use_threads(threads):
         tfidf.fit(["compile é it", "compile é it"], settings)
-        (vectoriser, X), figures = measured(lambda: tfidf.fit(texts, settings))
+        (vectorizer, X), figures = measured(lambda: tfidf.fit(texts, settings))
         figures["matrix"] = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
         start = time.perf_counter()
-        tfidf.transform(vectoriser, texts[: len(texts) // 5])
+        tfidf.transform(vectorizer, texts[: len(texts) // 5])
         figures["transform"] = (len(texts) // 5) / (time.perf_counter() - start)
     return figures
 

@@ -41,10 +41,10 @@ def main() -> None:
     tenth = len(order) // 10
     held = data.train.take(np.sort(order[:tenth]))
     kept = data.train.take(np.sort(order[tenth : tenth + round(arguments.share * (len(order) - tenth))]))
-    vectoriser, X = tfidf.fit(kept.texts)
-    vocabulary = vectoriser.vocabulary
+    vectorizer, X = tfidf.fit(kept.texts)
+    vocabulary = vectorizer.vocabulary
     parts = {"held out": held, "test": data.test}
-    features = {name: tfidf.transform(vectoriser, split.texts) for name, split in parts.items()}
+    features = {name: tfidf.transform(vectorizer, split.texts) for name, split in parts.items()}
     weights = inverse_propensity(data.train.Y)
     config = configure("default", len(kept), seed=arguments.seed)
     print(f"{len(kept):,} documents, {data.n_labels:,} labels, {len(vocabulary):,} terms, D = {config.D}")

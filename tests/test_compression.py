@@ -15,7 +15,7 @@ from lightdxml import LightDXML, load, shortlist
 from lightdxml.compression import compressed
 from lightdxml.encoder import encode, unit_rows
 from lightdxml.kernels import clusters, half, ova
-from lightdxml.kernels.half import narrowed, readable, wide, wide_classifier
+from lightdxml.kernels.precision import quantize_int8, as_bits, dequantize, dequantize_classifier
 from lightdxml.metrics import evaluate
 from tests.cli.test_data import run
 from tests.processor import kept
@@ -47,37 +47,37 @@ def small(trained: LightDXML, folder: Path, **how: Any) -> LightDXML:
 def test_numbers_are_off_by_half_a_step_at_most() -> None:
     rows = RNG.normal(size=(20, 33)).astype(np.float32)
     steps = np.abs(rows).max(axis=1, keepdims=True) / 127
-    assert (np.abs(wide(narrowed(rows)) - rows) <= 0.5001 * steps).all()
-    both = wide_classifier(narrowed(rows, np.arange(20, dtype=np.float32)))
-    np.testing.assert_array_equal(both[:, :-1], wide(narrowed(rows)))
+    assert (np.abs(dequantize(quantize_int8(rows)) - rows) <= 0.5001 * steps).all()
+    both = dequantize_classifier(quantize_int8(rows, np.arange(20, dtype=np.float32)))
+    np.testing.assert_array_equal(both[:, :-1], dequantize(quantize_int8(rows)))
     np.testing.assert_array_equal(both[:, -1], np.arange(20))
 
 
 def test_rows_of_zeros_stay_zeros() -> None:
-    assert not wide(narrowed(np.zeros((2, 3), dtype=np.float32))).any()
+    assert not dequantize(quantize_int8(np.zeros((2, 3), dtype=np.float32))).any()
 
 
 @pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
 def test_kernels_read_all_kinds_of_numbers(kind: str) -> None:
     rows, biases = RNG.normal(size=(9, 16)).astype(np.float32), RNG.normal(size=9).astype(np.float32)
     whole = np.concatenate([rows, biases[:, None]], axis=1)
-    vectors = narrowed(rows) if kind == "int8" else rows.astype(kind)
-    classifier = narrowed(rows, biases) if kind == "int8" else whole.astype(kind)
+    vectors = quantize_int8(rows) if kind == "int8" else rows.astype(kind)
+    classifier = quantize_int8(rows, biases) if kind == "int8" else whole.astype(kind)
     x = RNG.normal(size=(2, 16)).astype(np.float32)
     places = np.arange(9, dtype=np.int32)
     scanned, scored = np.empty(9, dtype=np.float32), np.empty((2, 9), dtype=np.float32)
     widened = np.empty((9, 16), dtype=np.float32)
-    ova.scan(0, 9, x[0], readable(vectors), scanned)
-    ova.scores(0, 2, x, readable(classifier), np.tile(places, (2, 1)), scored)
-    clusters.widen_rows(readable(vectors), places, widened)
-    np.testing.assert_allclose(scanned, wide(vectors) @ x[0], rtol=1e-4, atol=1e-5)
-    both = wide_classifier(classifier)
+    ova.scan(0, 9, x[0], as_bits(vectors), scanned)
+    ova.scores(0, 2, x, as_bits(classifier), np.tile(places, (2, 1)), scored)
+    clusters.widen_rows(as_bits(vectors), places, widened)
+    np.testing.assert_allclose(scanned, dequantize(vectors) @ x[0], rtol=1e-4, atol=1e-5)
+    both = dequantize_classifier(classifier)
     np.testing.assert_allclose(scored, x @ both[:, :-1].T + both[:, -1], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(widened, wide(vectors), rtol=1e-6)
+    np.testing.assert_allclose(widened, dequantize(vectors), rtol=1e-6)
 
 
 def test_python_and_compiled_code_read_the_same_scale() -> None:
-    row = narrowed(RNG.normal(size=(1, 5)).astype(np.float32), np.array([-4.5]))[0]
+    row = quantize_int8(RNG.normal(size=(1, 5)).astype(np.float32), np.array([-4.5]))[0]
     assert half.row_scale(row, 5) == half.float_of_bytes(row, 5)
     assert half.row_bias(row, 5) == half.float_of_bytes(row, 9) == np.float32(-4.5)
 
@@ -151,7 +151,7 @@ def test_numbers_that_float16_cannot_hold_stay_float32(data: tuple[csr_matrix, c
 
 def test_the_smallest_numbers_do_not_turn_round() -> None:
     rows = np.array([[3e-45, -3e-45, 1e-44]], dtype=np.float32)
-    assert (wide(narrowed(rows)) * rows >= 0).all()
+    assert (dequantize(quantize_int8(rows)) * rows >= 0).all()
 
 
 def test_models_can_be_copied_before_and_after_a_search(trained: LightDXML, data: Any) -> None:

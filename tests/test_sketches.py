@@ -11,7 +11,7 @@ from lightdxml import LightDXML, inverted_file, shortlist, sketches
 from lightdxml.encoder import unit_rows
 from lightdxml.kernels import parallel
 from lightdxml.kernels import sketches as kernels
-from lightdxml.kernels.half import narrowed
+from lightdxml.kernels.precision import quantize_int8
 from tests.processor import needs_sketches
 from tests.test_shortlist import built as built_index
 from tests.test_shortlist import clustered, cosines_of
@@ -50,8 +50,8 @@ def test_fewer_labels_are_compared_for_documents_to_train_on(monkeypatch: pytest
 
 def test_vectors_of_bytes_are_sketched() -> None:
     vectors, queries = clustered(2000), clustered(30, seed=3)
-    index = sketches.sketches_of(narrowed(vectors), 20, queries, 0.99)
-    found, _ = sketches.search(index, narrowed(vectors), queries, 20)
+    index = sketches.sketches_of(quantize_int8(vectors), 20, queries, 0.99)
+    found, _ = sketches.search(index, quantize_int8(vectors), queries, 20)
     exact = inverted_file.search_all(vectors, queries, 20)
     assert np.mean([len(np.intersect1d(a, b)) / 20 for a, b in zip(found, exact, strict=True)]) > 0.95
 

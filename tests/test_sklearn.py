@@ -56,9 +56,9 @@ def test_settings_of_the_texts_reach_the_features(see_also: Dataset) -> None:
     texts, Y = see_also.train.texts, see_also.train.Y
     assert texts is not None
     trained = LightDXML(D=4, e_model=1, k=4, ngrams=2, min_df=5, max_features=100).fit(texts[:200], Y[:200])
-    vectoriser = trained.model_.vectoriser
-    assert vectoriser is not None
-    assert len(vectoriser.vocabulary) == 100
-    assert any(" " in term for term in vectoriser.vocabulary)
+    vectorizer = trained.model_.vectorizer
+    assert vectorizer is not None
+    assert len(vectorizer.vocabulary) == 100
+    assert any(" " in term for term in vectorizer.vocabulary)
     with pytest.raises(ValueError, match="ngrams is 3"):
         LightDXML(ngrams=3).fit(TEXTS, NAMES)

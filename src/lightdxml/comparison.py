@@ -1,6 +1,6 @@
 """How queries are compared with vectors in bytes, and with those of an inverted file in bytes or in float32.
 
-Products of bytes are several times as fast where the processor has an instruction for them (`kernels.codes`), and tell
+Products of bytes are several times as fast where the processor has an instruction for them (`kernels.int8`), and tell
 nearly which vectors are the nearest: some more are found than are asked for, to choose from by exact products.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import codes, ova, parallel
-from lightdxml.kernels.half import readable, wide, width
+from lightdxml.kernels.precision import as_bits, dequantize, width
 
 if TYPE_CHECKING:
     from lightdxml.inverted_file import InvertedFile
@@ -105,7 +105,7 @@ def mean_of(vectors: NDArray[Any]) -> NDArray[np.float32]:
     them to the few clusters that have most of it, and hides the rest from sketches.
     """
     chunks = parallel.fixed_chunks(len(vectors), _ROWS)
-    sums = parallel.run(lambda bounds: wide(vectors[slice(*bounds)]).sum(axis=0, dtype=np.float64), chunks)
+    sums = parallel.run(lambda bounds: dequantize(vectors[slice(*bounds)]).sum(axis=0, dtype=np.float64), chunks)
     mean: NDArray[np.float32] = (np.sum(sums, axis=0) / len(vectors)).astype(np.float32)
     return mean
 
@@ -114,7 +114,7 @@ def nearest_of(
     vectors: NDArray[Any], queries: NDArray[np.float32], places: NDArray[np.int32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k nearest of what was found for each query, by products as exact as the vectors, and those."""
-    products, where, bits = np.empty(places.shape, dtype=np.float32), places.astype(np.int64), readable(vectors)
+    products, where, bits = np.empty(places.shape, dtype=np.float32), places.astype(np.int64), as_bits(vectors)
     if len(queries) == 1:
 
         def fill(rows: slice, columns: slice) -> None:
@@ -137,7 +137,7 @@ def _centres_in_floats(index: InvertedFile) -> Compare:
 
 
 def _vectors_in_floats(index: InvertedFile, vectors: NDArray[Any]) -> LookInto:
-    bits = readable(vectors)
+    bits = as_bits(vectors)
 
     def look_into(
         queries: NDArray[np.float32],
@@ -161,7 +161,7 @@ IN_FLOATS = Way(_centres_in_floats, _vectors_in_floats, lambda k, n: min(k, n))
 
 @dataclass(frozen=True)
 class Codes:
-    """Vectors as bytes, in the order of an index (`kernels.codes`)."""
+    """Vectors as bytes, in the order of an index (`kernels.int8`)."""
 
     codes: NDArray[np.int8]
     scales: NDArray[np.float32]
@@ -176,7 +176,7 @@ def encoded(vectors: NDArray[Any], places: NDArray[np.int32]) -> Codes:
         np.zeros((rows, codes.padded(D)), dtype=np.int8), np.zeros(rows, dtype=np.float32),
         np.zeros(rows, dtype=np.int32),
     )  # fmt: skip
-    bits = readable(vectors)
+    bits = as_bits(vectors)
 
     def encode(first: int, last: int) -> None:
         codes.encode(first, last, bits, places, D, made.codes, made.scales, made.shifts)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lightdxml import shortlist as shortlists
 from lightdxml.encoder import rounded
-from lightdxml.kernels.half import narrowed, wide, wide_classifier
+from lightdxml.kernels.precision import quantize_int8, dequantize, dequantize_classifier
 from lightdxml.model import Model
 from lightdxml.shortlist import Kind, Shortlist
 
@@ -67,11 +67,11 @@ def compressed(
 
 
 def _narrow(vectors: NDArray[Any], precision: Narrow) -> NDArray[Any]:
-    return narrowed(wide(vectors)) if precision == "int8" else rounded(wide(vectors), precision)
+    return quantize_int8(dequantize(vectors)) if precision == "int8" else rounded(dequantize(vectors), precision)
 
 
 def _narrow_classifier(classifier: NDArray[Any], precision: Narrow) -> NDArray[Any]:
     if precision == "float16":
-        return rounded(wide_classifier(classifier), precision)
-    weights = wide_classifier(classifier)
-    return narrowed(weights[:, :-1], weights[:, -1])
+        return rounded(dequantize_classifier(classifier), precision)
+    weights = dequantize_classifier(classifier)
+    return quantize_int8(weights[:, :-1], weights[:, -1])

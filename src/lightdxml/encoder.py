@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Precision
 from lightdxml.kernels import bag, parallel
-from lightdxml.kernels.half import readable, width
+from lightdxml.kernels.precision import as_bits, width
 
 _ROWS = 1024
 
@@ -61,7 +61,7 @@ def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
     out = np.empty((X.shape[0], width(encoder.vectors)), dtype=np.float32)
     rows = np.arange(X.shape[0], dtype=np.int64)
     pointers = X.indptr.astype(np.int64)
-    vectors = readable(encoder.vectors)
+    vectors = as_bits(encoder.vectors)
 
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = bounds

@@ -23,7 +23,7 @@ from lightdxml.kernels import parallel
 from lightdxml.progress import History, Progress
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vectors
-from lightdxml.text.tfidf import TextSettings
+from lightdxml.text.tfidf import TextOptions
 from lightdxml.training.cycle import DivergedError, Result
 from lightdxml.training.fit import Checkpoint, check_labels, prepare, train
 from lightdxml.training.memory import parse_size
@@ -49,7 +49,7 @@ residual, random_negatives, random_weight, frequent_labels, sparse, sparse_negat
 sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, validation, learn_validation, seed
         See `lightdxml.config.Config`; None takes the preset's.
     ngrams, min_df, max_features, title_weight, sublinear
-        How texts become features: see `lightdxml.text.tfidf.TextSettings`.
+        How texts become features: see `lightdxml.text.tfidf.TextOptions`.
     vectors
         Word vectors to begin with: a file (`.vec`, `.txt`, fastText's `.bin`, `.npy`), `"train"` to train them on the
         texts, or an array, features × D; None for random ones.
@@ -107,11 +107,11 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         validation: float | None = None,
         learn_validation: bool | None = None,
         seed: int | None = None,
-        ngrams: int = TextSettings.ngrams,
-        min_df: int = TextSettings.min_df,
-        max_features: int = TextSettings.max_features,
-        title_weight: float = TextSettings.title_weight,
-        sublinear: bool = TextSettings.sublinear,
+        ngrams: int = TextOptions.ngrams,
+        min_df: int = TextOptions.min_df,
+        max_features: int = TextOptions.max_features,
+        title_weight: float = TextOptions.title_weight,
+        sublinear: bool = TextOptions.sublinear,
         vectors: str | Path | NDArray[np.float32] | None = None,
     ) -> None:
         self.preset = preset
@@ -164,9 +164,9 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         trained = self._trained()
         return list(range(trained.n_labels)) if trained.label_names is None else list(trained.label_names)
 
-    def text_settings(self) -> TextSettings:
+    def text_settings(self) -> TextOptions:
         """Return how texts become features."""
-        return TextSettings(**{field.name: getattr(self, field.name) for field in fields(TextSettings)})
+        return TextOptions(**{field.name: getattr(self, field.name) for field in fields(TextOptions)})
 
     def fit(
         self,
@@ -223,16 +223,16 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
         _check_lengths(texts if texts is not None else X, labels)
         progress, history = Progress(self.verbose), History()
         with parallel.use_threads(self.threads):
-            vectoriser = None
+            vectorizer = None
             if texts is not None:
-                with history.phase("vectorise"), progress.phase("texts to features", len(texts)) as bar:
-                    vectoriser, X = tfidf.fit(texts, text_settings)
+                with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
+                    vectorizer, X = tfidf.fit(texts, text_settings)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
-                X_dev = tfidf.transform(vectoriser, _texts(dev[0]) or []) if vectoriser is not None else dev[0]
+                X_dev = tfidf.transform(vectorizer, _texts(dev[0]) or []) if vectorizer is not None else dev[0]
                 dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
-                vectors = _starting_vectors(self.vectors, texts, vectoriser, config)
+                vectors = _starting_vectors(self.vectors, texts, vectorizer, config)
             prepared = prepare(X, labels, config, dev, vectors, given_stays=texts is None)
             # Texts stay, but their features are needed once: in the form in which they were prepared.
             del X, labels, dev, vectors
@@ -240,16 +240,16 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
                 result = train(prepared, config, progress, keep, limit, room)
             except DivergedError as error:
                 if error.kept is not None:
-                    self._take(error.kept, names, vectoriser, history)
+                    self._take(error.kept, names, vectorizer, history)
                 raise
-        self._take(result, names, vectoriser, history)
+        self._take(result, names, vectorizer, history)
         return self
 
     def _take(
-        self, result: Result, names: list[str] | None, vectoriser: tfidf.Vectoriser | None, history: History
+        self, result: Result, names: list[str] | None, vectorizer: tfidf.Vectorizer | None, history: History
     ) -> None:
         result.model.label_names = names
-        result.model.vectoriser = vectoriser
+        result.model.vectorizer = vectorizer
         if self.vectors is not None:
             result.model.vectors = "array" if isinstance(self.vectors, np.ndarray) else str(self.vectors)
         self.model_, self.history_ = result.model, [*history.entries, *result.history]
@@ -335,10 +335,10 @@ sparse_negative_cost, label_tree, gamma, label_learning_rate, index, precision, 
             if getattr(X, "ndim", 2) == 1:
                 raise ValueError("X has one dimension: give documents × features (Reshape your data with X[None])")
             return X
-        vectoriser = self._trained().vectoriser
-        if vectoriser is None:
+        vectorizer = self._trained().vectorizer
+        if vectorizer is None:
             raise ValueError("the model was trained on features, not on texts: give a matrix")
-        return tfidf.transform(vectoriser, texts)
+        return tfidf.transform(vectorizer, texts)
 
     def _trained(self) -> model.Model:
         if not hasattr(self, "model_"):
@@ -379,8 +379,8 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
     estimator.history_ = storage.read_history(Path(folder))
     estimator.n_features_in_ = estimator.model_.n_features
     estimator.set_params(**vars(estimator.model_.config))
-    if estimator.model_.vectoriser is not None:
-        estimator.set_params(**vars(estimator.model_.vectoriser.settings))
+    if estimator.model_.vectorizer is not None:
+        estimator.set_params(**vars(estimator.model_.vectorizer.settings))
     return estimator
 
 
@@ -401,19 +401,19 @@ def _check_lengths(documents: Any, labels: csr_matrix) -> None:
 def _starting_vectors(
     vectors: str | Path | NDArray[np.float32] | None,
     texts: Sequence[str] | None,
-    vectoriser: tfidf.Vectoriser | None,
+    vectorizer: tfidf.Vectorizer | None,
     config: Config,
 ) -> NDArray[np.float32] | None:
     """Return the word vectors that training begins with, None for random ones."""
     if vectors is None or isinstance(vectors, np.ndarray):
         return vectors
-    if texts is None or vectoriser is None:
+    if texts is None or vectorizer is None:
         raise ValueError("vectors are of words, and X is a matrix: give texts, or an array of features × D as vectors")
     if vectors == "train":
         dimensions = min(_TRAINED_DIMENSIONS, config.D)
-        found = word_vectors.train(texts, vectoriser.vocabulary, dimensions, config.seed)
+        found = word_vectors.train(texts, vectorizer.vocabulary, dimensions, config.seed)
     else:
-        found = word_vectors.read(vectors, vectoriser.vocabulary)
+        found = word_vectors.read(vectors, vectorizer.vocabulary)
     return word_vectors.starting_vectors(found, config.D, np.random.default_rng(config.seed))
 
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import model as models
 from lightdxml.encoder import Encoder, encode
-from lightdxml.kernels.half import wide, wide_classifier
+from lightdxml.kernels.precision import dequantize, dequantize_classifier
 from lightdxml.model import Model
 from lightdxml.sparse_view import SparseView
 
@@ -76,9 +76,9 @@ class _View:
 
 def _explain(model: Model, x: csr_matrix, label: int, score: float, tail: float) -> Explanation:
     words, rest = _word_embeddings(model.encoder, x)
-    w = wide_classifier(model.classifier[label : label + 1])[0].astype(np.float64)
+    w = dequantize_classifier(model.classifier[label : label + 1])[0].astype(np.float64)
     place = np.searchsorted(model.shortlist.labels, label)
-    direction = wide(model.shortlist.vectors[place : place + 1])[0].astype(np.float64)
+    direction = dequantize(model.shortlist.vectors[place : place + 1])[0].astype(np.float64)
     length = float(np.linalg.norm(words.sum(axis=0) + rest)) or 1.0
     logit = words @ w[:-1], float(w[-1] + rest @ w[:-1])
     cosine = words @ direction / length, float(rest @ direction / length)
@@ -138,7 +138,7 @@ def _log_sigmoid(value: float) -> float:
 
 def _word_embeddings(encoder: Encoder, x: csr_matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what each word of a document adds to its embedding, and what is there without words."""
-    words = wide(encoder.vectors[x.indices]).astype(np.float64) * x.data[:, None].astype(np.float64)
+    words = dequantize(encoder.vectors[x.indices]).astype(np.float64) * x.data[:, None].astype(np.float64)
     rest = np.zeros(words.shape[1])
     if encoder.relu:
         words *= words.sum(axis=0) > 0
@@ -163,9 +163,9 @@ def _mean_slope(function: Callable[[float], float], start: float, step: float) -
 
 
 def _names(model: Model, x: csr_matrix) -> list[str | int]:
-    if model.vectoriser is None:
+    if model.vectorizer is None:
         return list(x.indices.tolist())
-    return [model.vectoriser.vocabulary[i] for i in x.indices.tolist()]
+    return [model.vectorizer.vocabulary[i] for i in x.indices.tolist()]
 
 
 def _label(model: Model, label: int) -> str | int:

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from lightdxml.comparison import Best, Coded, nearest_of, places_of, way
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import parallel
-from lightdxml.kernels.half import wide
+from lightdxml.kernels.precision import dequantize
 
 CHUNK, _BLOCK = 2048, 4096
 # How near clusters are is counted in so many steps.
@@ -201,7 +201,7 @@ def search_all(vectors: NDArray[Any], queries: NDArray[np.float32], k: int) -> N
         part = queries[slice(*bounds)]
         best, rows = Best.start(len(part), k), np.arange(len(part))
         for first, last in parallel.fixed_chunks(len(vectors), _BLOCK):
-            best.keep(part @ wide(vectors[first:last]).T, rows, np.arange(first, last, dtype=np.int32))
+            best.keep(part @ dequantize(vectors[first:last]).T, rows, np.arange(first, last, dtype=np.int32))
         found[slice(*bounds)] = places_of(np.sort(best.keys(), axis=1))
 
     with one_blas_thread():

@@ -14,7 +14,7 @@ from lightdxml.encoder import to_unit_rows
 from lightdxml.inverted_file import CHUNK, InvertedFile, one_blas_thread, probes_for, restore, search
 from lightdxml.kernels import clusters as kernels
 from lightdxml.kernels import parallel
-from lightdxml.kernels.half import readable, wide, width
+from lightdxml.kernels.precision import as_bits, dequantize, width
 
 # Clusters for the square root of the number of vectors; more cost more to find, fewer are larger than need be.
 _CLUSTERS = 16.0
@@ -36,7 +36,7 @@ def inverted_file_of(
     Parameters
     ----------
     vectors
-        float32, float16, or int8 as `half.narrowed` makes it.
+        float32, float16, or int8 as `precision.quantize_int8` makes it.
     k, recall
         The share of the k nearest vectors that are in the clusters that a search looks into. In bytes it may miss one
         that is there; of 16,640 in a trial it found as many as in float32.
@@ -72,7 +72,7 @@ def cluster_count(n: int) -> int:
 
 def _rows(vectors: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float32]:
     out = np.empty((len(places), width(vectors)), dtype=np.float32)
-    kernels.widen_rows(readable(vectors), places.astype(np.int32), out)
+    kernels.widen_rows(as_bits(vectors), places.astype(np.int32), out)
     return out
 
 
@@ -132,7 +132,7 @@ def _assign(
 ) -> NDArray[np.int32]:
     """Return the nearest centre of each vector as seen from the mean, of those in the groups that are nearest."""
     parts = [
-        search(groups, centres, wide(vectors[first:last]) - mean, 1)[0][:, 0]
+        search(groups, centres, dequantize(vectors[first:last]) - mean, 1)[0][:, 0]
         for first, last in parallel.fixed_chunks(len(vectors), _ASSIGNED)
     ]
     return np.concatenate(parts)

@@ -14,12 +14,12 @@ from lightdxml import shortlist as shortlists
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, unit_rows
 from lightdxml.kernels import ova, parallel, ranking
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.precision import as_bits
 from lightdxml.label_tree import LabelTree
 from lightdxml.metrics import inverse_propensity_of
 from lightdxml.shortlist import Shortlist
 from lightdxml.sparse_view import SparseView
-from lightdxml.text.tfidf import Vectoriser
+from lightdxml.text.tfidf import Vectorizer
 
 _DOCUMENTS = 8192
 _MORE = 16
@@ -76,7 +76,7 @@ class Model:
         Their names, or None.
     vectors
         Which word vectors training began with; None for random ones.
-    vectoriser
+    vectorizer
         From texts to features, or None for a model of features.
     label_frequency, n_documents
         How many training documents each label had, and how many there were: what propensities are made of.
@@ -100,7 +100,7 @@ class Model:
     n_documents: int
     label_names: list[str] | None = None
     vectors: str | None = None
-    vectoriser: Vectoriser | None = None
+    vectorizer: Vectorizer | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     sparse: SparseView | None = None
     gamma: float = 0.0
@@ -139,7 +139,7 @@ def find_candidates(model: Model, X: csr_matrix) -> Candidates:
         cosines = np.concatenate([cosines, shortlists.cosines(model.shortlist, directions, found.labels)], axis=1)
     logits = np.empty(labels.shape, dtype=np.float32)
 
-    weights = readable(model.classifier)
+    weights = as_bits(model.classifier)
 
     def fill(rows: slice, columns: slice) -> None:
         part = embeddings[rows]

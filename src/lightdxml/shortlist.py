@@ -17,8 +17,8 @@ from lightdxml.encoder import unit_rows
 from lightdxml.inverted_file import InvertedFile
 from lightdxml.kernels import ova, parallel
 from lightdxml.kernels import sketches as looking_up
-from lightdxml.kernels.codes import AVAILABLE
-from lightdxml.kernels.half import readable, wide, width
+from lightdxml.kernels.int8 import AVAILABLE
+from lightdxml.kernels.precision import as_bits, dequantize, width
 from lightdxml.sketches import Sketches
 
 # Its type information leaves out much of what its wrappers add.
@@ -98,7 +98,7 @@ class _Exact:
         """Return faiss's index."""
         if self._index is None:
             index = faiss.IndexFlatIP(width(self._vectors))
-            index.add(wide(self._vectors))
+            index.add(dequantize(self._vectors))
             self._index = index
         return self._index
 
@@ -196,7 +196,7 @@ def check_kind(kind: str | None, D: int) -> None:
 def _sketched(vectors: NDArray[Any], k: int, queries: NDArray[np.float32] | None, recall: float) -> Sketches:
     check_kind("sketch", width(vectors))
     if queries is None:
-        queries = unit_rows(wide(vectors[:: max(1, len(vectors) // _SAMPLE)]))
+        queries = unit_rows(dequantize(vectors[:: max(1, len(vectors) // _SAMPLE)]))
     return sketches.sketches_of(vectors, k, queries, recall)
 
 
@@ -256,7 +256,7 @@ def worth_trying(n_labels: int, n_documents: int, D: int) -> bool:
 
 
 def _graph_index(vectors: NDArray[Any], graph: Any) -> Any:
-    all_wide = wide(vectors)
+    all_wide = dequantize(vectors)
     index = faiss.IndexHNSWFlat(width(vectors), _LINKS, faiss.METRIC_INNER_PRODUCT)
     if graph is not None:
         _restore(index, all_wide, graph)
@@ -408,7 +408,7 @@ def _scan(shortlist: Shortlist, document: NDArray[np.float32], k: int) -> NDArra
 
     One document is bound by memory, which 16-bit vectors halve; faiss would use one thread and 32 bits.
     """
-    vectors = readable(shortlist.vectors)
+    vectors = as_bits(shortlist.vectors)
     n = len(vectors)
     cosines = np.empty((1, n), dtype=np.float32)
 
@@ -428,7 +428,7 @@ def cosines(shortlist: Shortlist, directions: NDArray[np.float32], labels: NDArr
     """Return the cosines of documents and these labels of each; where there is no label, any number."""
     places = np.searchsorted(shortlist.labels, np.maximum(labels, shortlist.labels[0]))
     found = np.empty(labels.shape, dtype=np.float32)
-    vectors = readable(shortlist.vectors)
+    vectors = as_bits(shortlist.vectors)
 
     def fill(first: int, last: int) -> None:
         ova.cosines(first, last, directions, vectors, places, found)

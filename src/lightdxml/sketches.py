@@ -19,8 +19,8 @@ from lightdxml.comparison import Best, Codes, codes_of, encoded, mean_of, neares
 from lightdxml.inverted_file import CHUNK, search_all
 from lightdxml.kernels import clusters, parallel
 from lightdxml.kernels import sketches as kernels
-from lightdxml.kernels.codes import SPARE, padded
-from lightdxml.kernels.half import readable, width
+from lightdxml.kernels.int8 import SPARE, padded
+from lightdxml.kernels.precision import as_bits, width
 
 # So many blocks are looked into at once, and about so many to see how near vectors seem to be.
 _BLOCKS, _SAMPLE = 64, 128
@@ -77,7 +77,7 @@ def sketches_of(vectors: NDArray[Any], k: int, queries: NDArray[np.float32], rec
     Parameters
     ----------
     vectors
-        float32, float16, or int8 as `half.narrowed` makes it.
+        float32, float16, or int8 as `precision.quantize_int8` makes it.
     k, queries, recall
         The share of the k nearest vectors to find for such queries (rows of length 1).
 
@@ -88,7 +88,7 @@ def sketches_of(vectors: NDArray[Any], k: int, queries: NDArray[np.float32], rec
     [[1], [2]]
     """
     n, D = len(vectors), width(vectors)
-    mean, bits, scales = mean_of(vectors), readable(vectors), np.empty(n, dtype=np.float32)
+    mean, bits, scales = mean_of(vectors), as_bits(vectors), np.empty(n, dtype=np.float32)
     parallel.over(lambda first, last: kernels.measure(first, last, bits, mean, kernels.width_of(D), scales), n)
     places = np.argsort(scales, kind="stable").astype(np.int32)
     n_blocks = _block_count(n)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel, postings
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.precision import as_bits
 
 _DOCUMENTS = 256
 
@@ -72,7 +72,7 @@ def find(view: SparseView, X: csr_matrix, k: int, others: NDArray[np.int32] | No
         np.empty(others.shape, dtype=np.float32),
     )
     document_pointers = X.indptr.astype(np.int64)
-    weights = readable(view.weights)
+    weights = as_bits(view.weights)
 
     def look(bounds: tuple[int, int]) -> None:
         totals, marks = np.zeros(n_labels, dtype=np.float32), np.zeros(n_labels, dtype=np.uint8)

@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import arrays as stored
+from lightdxml.persistence import arrays as stored
 from lightdxml import shortlist as shortlists
 from lightdxml import sketches
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual
 from lightdxml.kernels import parallel
-from lightdxml.kernels.half import BIAS, SCALE
+from lightdxml.kernels.precision import BIAS, SCALE
 from lightdxml.label_tree import LabelTree
 from lightdxml.model import USUAL_STRENGTH, USUAL_STRENGTH_OF_THREE, Model
 from lightdxml.sparse_view import SparseView
-from lightdxml.text.tfidf import TextSettings, Vectoriser
+from lightdxml.text.tfidf import TextOptions, Vectorizer
 
 FORMAT = 6
 # Format 2 had no sparse view, format 3 no label tree, and no settings for them; format 4 no int8, format 5 no sketches.
@@ -192,8 +192,8 @@ def sync(path: Path) -> None:
 
 def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
     stored.write(folder / _ARRAYS, arrays_of(model))
-    if model.vectoriser is not None:
-        _write_json(folder / _WORDS, model.vectoriser.vocabulary)
+    if model.vectorizer is not None:
+        _write_json(folder / _WORDS, model.vectorizer.vocabulary)
     if model.label_names is not None:
         _write_json(folder / _LABELS, list(model.label_names))
     _write_json(folder / _HISTORY, history)
@@ -201,7 +201,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "format": _format_of(model),
         "lightdxml": version,
         "config": asdict(model.config),
-        "text": None if model.vectoriser is None else asdict(model.vectoriser.settings),
+        "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
         "beta": model.beta,
         "gamma": model.gamma,
         "tree_share": model.tree_share,
@@ -240,8 +240,8 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
     }
     if model.encoder.residual is not None:
         arrays["residual"], arrays["residual_bias"] = model.encoder.residual.R, model.encoder.residual.bias
-    if model.vectoriser is not None:
-        arrays["idf"] = model.vectoriser.idf
+    if model.vectorizer is not None:
+        arrays["idf"] = model.vectorizer.idf
     arrays |= shortlists.structure_of(model.shortlist)
     if model.sparse is not None:
         arrays |= {f"sparse_{field.name}": getattr(model.sparse, field.name) for field in fields(SparseView)}
@@ -363,7 +363,7 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[
         beta=float(shares[0]),
         config=config,
         label_names=names,
-        vectoriser=_vectoriser(folder, manifest, arrays),
+        vectorizer=_vectorizer(folder, manifest, arrays),
         label_frequency=arrays["label_frequency"],
         n_documents=_count(manifest["n_documents"]),
         vectors=manifest["vectors"],
@@ -417,7 +417,7 @@ def _count(value: Any) -> int:
     return value
 
 
-def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectoriser | None:
+def _vectorizer(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer | None:
     if "idf" not in arrays:
         return None
     if _WORDS not in manifest["files"]:
@@ -425,7 +425,7 @@ def _vectoriser(folder: Path, manifest: dict[str, Any], arrays: dict[str, NDArra
     vocabulary = _read_names(folder / _WORDS, len(arrays["idf"]))
     if not len(vocabulary) == len(arrays["idf"]) == len(arrays["word_vectors"]):
         raise ValueError("its vocabulary and its word vectors do not fit together")
-    return Vectoriser(vocabulary, arrays["idf"], TextSettings(**manifest["text"]))
+    return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
 
 
 def check_arrays(arrays: dict[str, NDArray[Any]], config: Config) -> None:

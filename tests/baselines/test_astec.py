@@ -9,10 +9,10 @@ from safetensors.numpy import load_file
 from scipy.sparse import csr_matrix
 
 from lightdxml import shortlist
-from lightdxml.baselines import reranker, surrogate
-from lightdxml.baselines.astec import Astec
-from lightdxml.baselines.ours import Ours
-from lightdxml.baselines.surrogate import Schedule
+from lightdxml.experiments.baselines import reranker, surrogate
+from lightdxml.experiments.baselines.astec import Astec
+from lightdxml.experiments.baselines.ours import Ours
+from lightdxml.experiments.baselines.surrogate import Schedule
 from lightdxml.config import Config
 from lightdxml.kernels import adam, sketches
 from lightdxml.model import Candidates

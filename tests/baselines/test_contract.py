@@ -14,8 +14,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.baselines import METHODS, Method, TooLargeError, method
-from lightdxml.baselines import ova as ova_module
+from lightdxml.experiments.baselines import METHODS, Method, TooLargeError, method
+from lightdxml.experiments.baselines import ova as ova_module
 
 LABELS, UNUSED, WORDS, NOISE = 30, 2, 4, 40
 TRAIN, TEST = 500, 100
@@ -198,7 +198,7 @@ def test_an_unknown_method_is_refused() -> None:
 
 
 def test_the_peers_are_not_imported_before_they_are_trained() -> None:
-    code = "import sys, lightdxml.baselines; print(sys.modules.keys() & {'omikuji', 'napkinxc', 'fasttext'})"
+    code = "import sys, lightdxml.experiments.baselines; print(sys.modules.keys() & {'omikuji', 'napkinxc', 'fasttext'})"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 

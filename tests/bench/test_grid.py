@@ -21,16 +21,16 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import lightdxml
-from lightdxml.baselines import method
-from lightdxml.bench import ablation, cell, grid, machine, matrices, tables
-from lightdxml.bench.cell import Job
-from lightdxml.bench.grid import Event, Plan, Variant
-from lightdxml.bench.machine import _version
+from lightdxml.experiments.baselines import method
+from lightdxml.experiments.bench import ablation, cell, grid, machine, matrices, tables
+from lightdxml.experiments.bench.cell import Job
+from lightdxml.experiments.bench.grid import Event, Plan, Variant
+from lightdxml.experiments.bench.machine import _version
 from lightdxml.cli import bench
 from lightdxml.data import Dataset, Split, Texts, save
 from lightdxml.kernels import parallel
-from lightdxml.text.tfidf import TextSettings
-from lightdxml.training import lock
+from lightdxml.text.tfidf import TextOptions
+from lightdxml.persistence import lock
 from tests.baselines.test_contract import documents
 from tests.cli.test_data import run
 
@@ -96,7 +96,7 @@ class Child:
         code = "\n    ".join(lines)
         (self.folder / "sitecustomize.py").write_text(
             f"""import json, os, signal, subprocess, sys, time
-if 'lightdxml.bench.cell' in sys.orig_argv:
+if 'lightdxml.experiments.bench.cell' in sys.orig_argv:
     job = json.load(open(sys.orig_argv[-1]))
     def done(**more):
         content = {{'status': 'done', 'message': '', 'metrics': {{}}, **more}}
@@ -227,7 +227,7 @@ def test_whoever_ends_the_grid_ends_the_cell(tmp_path: Path, child: Child) -> No
 def test_a_cell_ends_with_its_parent_whatever_ends_that() -> None:
     code = """if True:
         import os, time
-        from lightdxml.bench import cell
+        from lightdxml.experiments.bench import cell
         parent, (ready, say) = os.getpid(), os.pipe()
         child = os.fork()
         if child == 0:
@@ -399,7 +399,7 @@ def test_texts_become_features_by_the_training_part_alone(tmp_path: Path) -> Non
     Y = csr_matrix(np.ones((4, 1), dtype=np.float32))
     train, test = Split(Y=Y, texts=Texts(["red rose"] * 4)), Split(Y=Y, texts=Texts(["blue rose"] * 4))
     folder = save(Dataset("words", train, test, label_names=["a"]), tmp_path / "words", "jsonl")
-    name = matrices.prepare(str(folder), tmp_path / "made", TextSettings(ngrams=1))
+    name = matrices.prepare(str(folder), tmp_path / "made", TextOptions(ngrams=1))
     made = matrices.read(tmp_path / "made" / name)
     assert made.X.shape[1] == made.X_test.shape[1] == 2
     assert made.X_test.getnnz(axis=1).tolist() == [1] * 4
@@ -408,16 +408,16 @@ def test_texts_become_features_by_the_training_part_alone(tmp_path: Path) -> Non
 def test_without_a_test_part_a_fifth_is_set_aside(tmp_path: Path) -> None:
     X, Y = documents(np.random.default_rng(0), 50)
     folder = save(Dataset("alone", Split(Y=Y, X=X)), tmp_path / "alone", "npz")
-    made = matrices.read(tmp_path / "made" / matrices.prepare(str(folder), tmp_path / "made", TextSettings()))
+    made = matrices.read(tmp_path / "made" / matrices.prepare(str(folder), tmp_path / "made", TextOptions()))
     assert (made.X.shape[0], made.X_test.shape[0]) == (40, 10)
 
 
 def test_the_same_data_by_another_path_is_the_same(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(source.parent)
     for written in ("tiny", "./tiny", f"../{source.parent.name}/tiny", str(source)):
-        assert matrices.prepare(written, out / "matrices", TextSettings()) == "tiny"
+        assert matrices.prepare(written, out / "matrices", TextOptions()) == "tiny"
     monkeypatch.chdir(source)
-    assert matrices.prepare(".", out / "matrices", TextSettings()) == "tiny"
+    assert matrices.prepare(".", out / "matrices", TextOptions()) == "tiny"
 
 
 def test_other_data_under_the_same_path_are_not_mixed(tmp_path: Path) -> None:
@@ -427,14 +427,14 @@ def test_other_data_under_the_same_path_are_not_mixed(tmp_path: Path) -> None:
         folder = save(Dataset("data", Split(Y=Y, X=X)), tmp_path / "data", "npz")
         expected = pytest.raises(ValueError, match="which has changed: use another --out") if seed else nullcontext()
         with expected:
-            matrices.prepare(str(folder), tmp_path / "made", TextSettings())
+            matrices.prepare(str(folder), tmp_path / "made", TextOptions())
 
 
 def test_matrices_that_were_half_made_are_made_anew(tmp_path: Path, source: Path) -> None:
     half = tmp_path / "made" / "tiny"
     half.mkdir(parents=True)
     (half / "ignore.npz").write_bytes(b"of another attempt")
-    matrices.prepare(str(source), tmp_path / "made", TextSettings())
+    matrices.prepare(str(source), tmp_path / "made", TextOptions())
     assert matrices.read(half).ignore is None
 
 
@@ -445,7 +445,7 @@ def test_names_of_data_are_names_that_files_can_have(
     (tmp_path / ".csv").write_text("text,labels\na,b\n")
     (source / "inner").mkdir(exist_ok=True)
     assert matrices.names_of([str(hidden)]) == ["hidden"]
-    assert matrices.prepare(str(hidden), tmp_path / "made", TextSettings()) == "hidden"
+    assert matrices.prepare(str(hidden), tmp_path / "made", TextOptions()) == "hidden"
     monkeypatch.chdir(source / "inner")
     assert matrices.names_of([".."]) == ["tiny"]
     with pytest.raises(ValueError, match="a folder with a plain name"):

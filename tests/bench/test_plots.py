@@ -14,7 +14,7 @@ from matplotlib.image import imread
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from lightdxml.bench import plots
+from lightdxml.experiments.bench import plots
 from tests.bench.test_tables import cell, ended
 
 FILES = ["accuracy-time.png", "head-tail.png", "size.png", "latency.png"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lightdxml.bench.published import module_times, rows, same_name
+from lightdxml.experiments.bench.published import module_times, rows, same_name
 
 PAPER = "LightDXML paper"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lightdxml.bench import published
-from lightdxml.bench.results import check_alike, grouped, read
-from lightdxml.bench.tables import markdown, module_table, settings_table, write_csv
+from lightdxml.experiments.bench import published
+from lightdxml.experiments.bench.results import check_alike, grouped, read
+from lightdxml.experiments.bench.tables import markdown, module_table, settings_table, write_csv
 
 
 def cell(data: str = "bibtex", method: str = "parabel", repeat: int = 0, **changes: Any) -> dict[str, Any]:

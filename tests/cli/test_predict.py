@@ -102,7 +102,7 @@ def test_documents_are_answered_before_the_next_ones_come(model: Path) -> None:
         lines = (b"the cat\n", b"the dog\n")
         asked = 0
 
-        def readable(self) -> bool:
+        def as_bits(self) -> bool:
             return True
 
         def readinto(self, buffer: Any) -> int:

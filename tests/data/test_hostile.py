@@ -84,7 +84,7 @@ MADE: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "a header of two billion labels": ("train.txt", wide_but_countable_header, "2,000,000,000 labels"),
     "a header of a trillion rows": ("train.txt", many_rows, "1 documents, expected 1000000000000"),
     "JSON a million levels deep": ("train.jsonl", deep_json, "one JSON object a line"),
-    "an array that claims 8 TB": ("trn_X.npz", lying_npz, "no readable sparse matrix"),
+    "an array that claims 8 TB": ("trn_X.npz", lying_npz, "no as_bits sparse matrix"),
     "an array of zeros packed small": ("trn_X.npz", packed_npz, "when unpacked"),
     "a matrix of two billion rows": ("trn_X.npz", claiming_npz, "2,147,483,647"),
 }

@@ -190,8 +190,8 @@ def _npz(path: Path, **arrays: Any) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"a": np.zeros(3)}, "no readable sparse matrix"),
-        ({"data": np.array([{}], dtype=object)}, "no readable sparse matrix"),
+        ({"a": np.zeros(3)}, "no as_bits sparse matrix"),
+        ({"data": np.array([{}], dtype=object)}, "no as_bits sparse matrix"),
         (
             {"format": b"csr", "shape": [1, 2], "data": [np.nan], "indices": [0], "indptr": [0, 1]},
             "NaN or infinite",

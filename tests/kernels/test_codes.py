@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lightdxml.kernels import codes
-from lightdxml.kernels.half import narrowed, readable, wide
+from lightdxml.kernels.precision import quantize_int8, as_bits, dequantize
 
 pytestmark = pytest.mark.skipif(not codes.AVAILABLE, reason="this processor is no faster with bytes")
 
@@ -25,7 +25,7 @@ def coded(vectors: NDArray[Any], D: int) -> tuple[NDArray[np.int8], NDArray[np.f
     n = len(vectors)
     rows = n + codes.SPARE
     made = np.zeros((rows, codes.padded(D)), np.int8), np.zeros(rows, np.float32), np.zeros(rows, np.int32)
-    codes.encode(0, n, readable(vectors), np.arange(n, dtype=np.int32), D, *made)
+    codes.encode(0, n, as_bits(vectors), np.arange(n, dtype=np.int32), D, *made)
     return made
 
 
@@ -34,9 +34,9 @@ def coded(vectors: NDArray[Any], D: int) -> tuple[NDArray[np.int8], NDArray[np.f
 def test_codes_are_the_vectors_in_steps_of_their_scales(kind: str, D: int) -> None:
     vectors = vectors_of(9, D)
     vectors[3] = 0
-    given = narrowed(vectors) if kind == "int8" else vectors.astype(kind)
+    given = quantize_int8(vectors) if kind == "int8" else vectors.astype(kind)
     made, scales, shifts = (part[:9] for part in coded(given, D))
-    error = np.abs(made[:, :D] * scales[:, None] - wide(given))
+    error = np.abs(made[:, :D] * scales[:, None] - dequantize(given))
     assert (error <= 0.51 * scales[:, None] + 1e-6).all()
     assert not made[:, D:].any()
     np.testing.assert_array_equal(shifts, 128 * made.astype(np.int32).sum(axis=1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.half import from_bfloat16, to_bfloat16, widen
+from lightdxml.kernels.precision import from_bfloat16, to_bfloat16, widen
 from lightdxml.kernels.jit import kernel
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lightdxml import comparison, inverted_file, sketches
 from lightdxml.encoder import unit_rows
 from lightdxml.kernels import sketches as kernels
-from lightdxml.kernels.half import narrowed, readable, wide
+from lightdxml.kernels.precision import quantize_int8, as_bits, dequantize
 from tests.processor import needs_sketches
 
 pytestmark = needs_sketches
@@ -54,12 +54,12 @@ class Drawn:
 
 def drawn(vectors: NDArray[Any], documents: NDArray[np.float32]) -> Drawn:
     n, D = len(vectors), documents.shape[1]
-    mean, places = wide(vectors).mean(axis=0), np.arange(n, dtype=np.int32)
+    mean, places = dequantize(vectors).mean(axis=0), np.arange(n, dtype=np.int32)
     size, room = kernels.bytes_of(D)
     n_blocks = -(-n // (kernels.BLOCK * kernels.PAIR)) * kernels.PAIR
     signs, each = np.zeros((n_blocks, size), dtype=np.uint8), np.empty(n, dtype=np.float32)
-    kernels.measure(0, n, readable(vectors), mean, kernels.width_of(D), each)
-    kernels.draw(0, n_blocks, readable(vectors), places, mean, signs)
+    kernels.measure(0, n, as_bits(vectors), mean, kernels.width_of(D), each)
+    kernels.draw(0, n_blocks, as_bits(vectors), places, mean, signs)
     scales = np.array([each[first : first + kernels.BLOCK].mean() if first < n else np.nan
                        for first in range(0, n_blocks * kernels.BLOCK, kernels.BLOCK)], dtype=np.float32)  # fmt: skip
     tables = np.empty((len(documents), room), dtype=np.uint8)
@@ -102,7 +102,7 @@ def test_sums_of_many_vectors_at_once_are_those_of_each(D: int, documents: int) 
 @pytest.mark.parametrize("D", [64, 300])
 def test_sketches_tell_products_as_seen_from_the_mean(D: int, kind: str) -> None:
     vectors, documents = vectors_of(640, D), vectors_of(20, D, seed=1)
-    given = narrowed(vectors) if kind == "int8" else vectors.astype(kind)
+    given = quantize_int8(vectors) if kind == "int8" else vectors.astype(kind)
     made = drawn(given, documents)
     told = estimates_of(made, np.tile(np.arange(640), (20, 1)))
     products = documents @ (vectors - made.mean).T

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from lightdxml.kernels import words
-from lightdxml.text import tokeniser
+from lightdxml.text import tokenizer
 
 
 def found(text: str) -> list[str]:
-    codes, table = tokeniser.code_points(text), tokeniser.characters()
+    codes, table = tokenizer.code_points(text), tokenizer.characters()
     at = 0
     parts: list[str] = []
     while True:
@@ -43,8 +43,8 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 
 def test_case_does_not_change_a_hash_and_order_does() -> None:
     def hashes(text: str) -> set[int]:
-        codes, bounds = tokeniser.code_points(text), np.array([0, 0, len(text)])
-        return set(words.count_terms(codes, bounds, tokeniser.characters(), True, 0)[0][:, 0].tolist())
+        codes, bounds = tokenizer.code_points(text), np.array([0, 0, len(text)])
+        return set(words.count_terms(codes, bounds, tokenizer.characters(), True, 0)[0][:, 0].tolist())
 
     assert hashes("Black CAT Éa") == hashes("black cat éa")
     assert len(hashes("cat dog") | hashes("dog cat")) == 4
@@ -65,8 +65,8 @@ def test_counts_documents_and_first_places_whatever_the_order_of_merging() -> No
     expected = sorted(totals[word] << 32 | documents[word] for word in totals)
     parts = []
     for start in range(0, 60, 20):
-        joined, bounds = tokeniser.join([part for text in texts[start : start + 20] for part in ("", text)])
-        parts.append(words.count_terms(tokeniser.code_points(joined), bounds, tokeniser.characters(), False, start))
+        joined, bounds = tokenizer.join([part for text in texts[start : start + 20] for part in ("", text)])
+        parts.append(words.count_terms(tokenizer.code_points(joined), bounds, tokenizer.characters(), False, start))
     results = []
     for order in ([0, 1, 2], [2, 0, 1]):
         table, n = np.zeros((8, words.COLUMNS), np.uint64), 0
@@ -100,8 +100,8 @@ def test_a_vocabulary_has_slots_only_for_what_a_text_can_have() -> None:
         "a b c",
         "ab cd ef",
     ]
-    joined, bounds = tokeniser.join(vocabulary)
-    hashes, columns = words.vocabulary_table(tokeniser.code_points(joined), bounds, tokeniser.characters(), 32)
+    joined, bounds = tokenizer.join(vocabulary)
+    hashes, columns = words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), 32)
     assert sorted(columns[hashes != 0].tolist()) == [0, 1]
 
 

@@ -18,8 +18,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lightdxml.data.dataset import Dataset, Texts
 from lightdxml.kernels import parallel, words
-from lightdxml.text import tfidf, tokeniser
-from lightdxml.text.tfidf import TextSettings, Vectoriser
+from lightdxml.text import tfidf, tokenizer
+from lightdxml.text.tfidf import TextOptions, Vectorizer
 
 LATIN = ["Über die Größe", "naïve CAFÉ, café!", "ÅNGSTRÖM and café x y", "über naïve_2 größe 42", "", "... !"]
 
@@ -30,7 +30,7 @@ def same_bits(one: csr_matrix, other: csr_matrix) -> None:
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
 
-def agrees_with_sklearn(texts: list[str], settings: TextSettings) -> None:
+def agrees_with_sklearn(texts: list[str], settings: TextOptions) -> None:
     learner = TfidfVectorizer(
         ngram_range=(1, settings.ngrams), min_df=settings.min_df, sublinear_tf=settings.sublinear, dtype=np.float32
     )
@@ -40,9 +40,9 @@ def agrees_with_sklearn(texts: list[str], settings: TextSettings) -> None:
         with pytest.raises(ValueError, match="no word stands in"):
             tfidf.fit(texts, settings)
         return
-    vectoriser, X = tfidf.fit(texts, settings)
-    assert vectoriser.vocabulary == learner.get_feature_names_out().tolist()
-    np.testing.assert_allclose(vectoriser.idf, learner.idf_, rtol=1e-6)
+    vectorizer, X = tfidf.fit(texts, settings)
+    assert vectorizer.vocabulary == learner.get_feature_names_out().tolist()
+    np.testing.assert_allclose(vectorizer.idf, learner.idf_, rtol=1e-6)
     expected.sort_indices()
     assert X.dtype == np.float32
     assert X.indices.dtype == np.int32
@@ -55,36 +55,36 @@ def agrees_with_sklearn(texts: list[str], settings: TextSettings) -> None:
 @pytest.mark.parametrize("min_df", [1, 2])
 @pytest.mark.parametrize("sublinear", [True, False])
 def test_same_numbers_as_sklearn_on_accented_latin(ngrams: int, min_df: int, sublinear: bool) -> None:
-    agrees_with_sklearn(LATIN * 2 + ["one more café"], TextSettings(ngrams, min_df, sublinear=sublinear))
+    agrees_with_sklearn(LATIN * 2 + ["one more café"], TextOptions(ngrams, min_df, sublinear=sublinear))
 
 
 @pytest.mark.parametrize("ngrams", [1, 2])
 def test_same_numbers_as_sklearn_on_the_embedded_data(see_also: Dataset, ngrams: int) -> None:
     assert see_also.train.texts is not None
-    agrees_with_sklearn(list(see_also.train.texts), TextSettings(ngrams, max_features=10**9))
+    agrees_with_sklearn(list(see_also.train.texts), TextOptions(ngrams, max_features=10**9))
 
 
 @given(st.lists(st.text("abcÀé_ß 1-\n", max_size=25), min_size=1, max_size=8), st.sampled_from([1, 2]))
 def test_same_numbers_as_sklearn_on_any_latin_text(texts: list[str], ngrams: int) -> None:
-    agrees_with_sklearn(texts, TextSettings(ngrams, min_df=1))
+    agrees_with_sklearn(texts, TextOptions(ngrams, min_df=1))
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6))
 def test_no_text_whatever_is_too_strange(texts: list[str]) -> None:
-    settings = TextSettings(ngrams=2, min_df=1)
+    settings = TextOptions(ngrams=2, min_df=1)
     try:
-        vectoriser, X = tfidf.fit(texts, settings)
+        vectorizer, X = tfidf.fit(texts, settings)
     except ValueError:
         return
-    assert vectoriser.vocabulary == sorted(set(vectoriser.vocabulary))
+    assert vectorizer.vocabulary == sorted(set(vectorizer.vocabulary))
     assert np.bincount(X.indices, minlength=X.shape[1]).min() > 0
     lengths = np.sqrt(X.multiply(X).sum(axis=1))
     np.testing.assert_allclose(lengths[np.diff(X.indptr) > 0], 1, rtol=1e-5)
-    same_bits(tfidf.transform(Vectoriser(vectoriser.vocabulary, vectoriser.idf, settings), texts), X)
+    same_bits(tfidf.transform(Vectorizer(vectorizer.vocabulary, vectorizer.idf, settings), texts), X)
 
 
 def test_every_character_is_lowered_and_normalised_as_python_does() -> None:
-    table = tokeniser.characters()
+    table = tokenizer.characters()
     plain = np.flatnonzero(table & words.AWKWARD == 0)
     plain = plain[(plain < 0xD800) | (plain > 0xDFFF)]
     # A letter on both sides: context must not matter, nor must the letters merge with the character.
@@ -96,20 +96,20 @@ def test_every_character_is_lowered_and_normalised_as_python_does() -> None:
 
 def test_a_normal_text_stays_as_it_is() -> None:
     for code in range(0x30000):
-        once = tokeniser.normal(chr(code))
-        assert tokeniser.normal(once) == once
+        once = tokenizer.normal(chr(code))
+        assert tokenizer.normal(once) == once
 
 
 def test_texts_without_a_known_word_are_empty_rows() -> None:
-    vectoriser, X = tfidf.fit(["cat dog", "cat dog", "", "?!,", "unknown"], TextSettings(ngrams=1))
+    vectorizer, X = tfidf.fit(["cat dog", "cat dog", "", "?!,", "unknown"], TextOptions(ngrams=1))
     assert np.diff(X.indptr).tolist() == [2, 2, 0, 0, 0]
-    assert tfidf.transform(vectoriser, ["", "--", "bird", "\x00"]).nnz == 0
-    assert tfidf.transform(vectoriser, []).shape == (0, 2)
+    assert tfidf.transform(vectorizer, ["", "--", "bird", "\x00"]).nnz == 0
+    assert tfidf.transform(vectorizer, []).shape == (0, 2)
 
 
 def test_composed_and_decomposed_accents_are_the_same_word() -> None:
-    vectoriser, X = tfidf.fit(["café crème", "cafe\u0301 cre\u0300me", "CAFE\u0301"], TextSettings(ngrams=1))
-    assert vectoriser.vocabulary == ["café", "crème"]
+    vectorizer, X = tfidf.fit(["café crème", "cafe\u0301 cre\u0300me", "CAFE\u0301"], TextOptions(ngrams=1))
+    assert vectorizer.vocabulary == ["café", "crème"]
     assert np.diff(X.indptr).tolist() == [2, 2, 1]
 
 
@@ -124,18 +124,18 @@ def test_composed_and_decomposed_accents_are_the_same_word() -> None:
     ],
 )
 def test_terms_are_spelt_as_the_text_has_them(text: str, vocabulary: list[str]) -> None:
-    vectoriser, X = tfidf.fit([f"{text} {text}", text], TextSettings(ngrams=2, min_df=1))
-    assert set(vocabulary) <= set(vectoriser.vocabulary)
+    vectorizer, X = tfidf.fit([f"{text} {text}", text], TextOptions(ngrams=2, min_df=1))
+    assert set(vocabulary) <= set(vectorizer.vocabulary)
     assert X.nnz > 0
-    stored = json.loads(json.dumps(vectoriser.vocabulary))
-    same_bits(tfidf.transform(Vectoriser(stored, vectoriser.idf, vectoriser.settings), [f"{text} {text}", text]), X)
+    stored = json.loads(json.dumps(vectorizer.vocabulary))
+    same_bits(tfidf.transform(Vectorizer(stored, vectorizer.idf, vectorizer.settings), [f"{text} {text}", text]), X)
 
 
 def test_a_very_long_document_among_many_short_ones() -> None:
     rng = np.random.default_rng(0)
     long = " ".join(f"w{n}" for n in rng.integers(0, 20_000, 250_000))
     assert len(long) > 1_500_000
-    agrees_with_sklearn([*(["w1 w2"] * 3000), long, "w3 w4"], TextSettings(ngrams=2))
+    agrees_with_sklearn([*(["w1 w2"] * 3000), long, "w3 w4"], TextOptions(ngrams=2))
 
 
 def corpus() -> Texts:
@@ -145,49 +145,49 @@ def corpus() -> Texts:
 
 
 def test_same_bits_at_any_number_of_threads() -> None:
-    texts, settings = corpus(), TextSettings(ngrams=2, max_features=3000, title_weight=1.7)
-    assert len(tokeniser.Fields.of(texts).chunks()) > 2
+    texts, settings = corpus(), TextOptions(ngrams=2, max_features=3000, title_weight=1.7)
+    assert len(tokenizer.Fields.of(texts).chunks()) > 2
     with parallel.use_threads(1):
-        vectoriser, X = tfidf.fit(texts, settings)
+        vectorizer, X = tfidf.fit(texts, settings)
     for threads in (2, 4):
         with parallel.use_threads(threads):
             other, Z = tfidf.fit(texts, settings)
             same_bits(X, Z)
-            same_bits(tfidf.transform(vectoriser, texts), X)
-        assert other.vocabulary == vectoriser.vocabulary
-        assert other.idf.tobytes() == vectoriser.idf.tobytes()
+            same_bits(tfidf.transform(vectorizer, texts), X)
+        assert other.vocabulary == vectorizer.vocabulary
+        assert other.idf.tobytes() == vectorizer.idf.tobytes()
     for i in (0, 2047, 2048, 4999):
-        same_bits(tfidf.transform(vectoriser, texts[i : i + 1]), X[i])
+        same_bits(tfidf.transform(vectorizer, texts[i : i + 1]), X[i])
 
 
 def test_a_title_weighs_as_the_settings_say() -> None:
     texts = Texts(["dog bird", "cat"], titles=["Cat dog", "Cat"])
-    vectoriser, X = tfidf.fit(texts, TextSettings(ngrams=1, min_df=1, title_weight=0.5))
-    assert vectoriser.vocabulary == ["bird", "cat", "dog"]
+    vectorizer, X = tfidf.fit(texts, TextOptions(ngrams=1, min_df=1, title_weight=0.5))
+    assert vectorizer.vocabulary == ["bird", "cat", "dog"]
     idf = [math.log(3 / 2) + 1, 1, math.log(3 / 2) + 1]
-    np.testing.assert_allclose(vectoriser.idf, idf, rtol=1e-6)
+    np.testing.assert_allclose(vectorizer.idf, idf, rtol=1e-6)
     raw = np.array([1 * idf[0], 0.5 * idf[1], (1 + math.log(1.5)) * idf[2]])
     np.testing.assert_allclose(X.toarray(), [raw / np.linalg.norm(raw), [0, 1, 0]], rtol=1e-6)
 
 
 def test_titles_of_no_weight_are_left_out_of_the_vocabulary_too() -> None:
     texts = Texts(["dog", "dog"], titles=["cat", "cat"])
-    vectoriser, X = tfidf.fit(texts, TextSettings(title_weight=0))
-    assert vectoriser.vocabulary == ["dog"]
+    vectorizer, X = tfidf.fit(texts, TextOptions(title_weight=0))
+    assert vectorizer.vocabulary == ["dog"]
     same_bits(X, tfidf.fit(texts.bodies)[1])
 
 
 def test_no_pair_reaches_from_the_title_into_the_body() -> None:
-    vectoriser, _ = tfidf.fit(Texts(["red hat"], titles=["big cat"]), TextSettings(ngrams=2, min_df=1))
-    assert vectoriser.vocabulary == ["big", "big cat", "cat", "hat", "red", "red hat"]
+    vectorizer, _ = tfidf.fit(Texts(["red hat"], titles=["big cat"]), TextOptions(ngrams=2, min_df=1))
+    assert vectorizer.vocabulary == ["big", "big cat", "cat", "hat", "red", "red hat"]
 
 
 def test_the_cap_keeps_the_largest_counts_and_of_equals_the_first_in_the_alphabet() -> None:
     texts = ["zz zz zz bb aa", "zz dd bb aa cc", "dd yy yy yy yy yy", "cc"]
-    settings = TextSettings(ngrams=1, max_features=3)
+    settings = TextOptions(ngrams=1, max_features=3)
     assert tfidf.fit(texts, settings)[0].vocabulary == ["aa", "bb", "zz"]
-    assert tfidf.fit(texts, TextSettings(ngrams=1, min_df=1, max_features=1))[0].vocabulary == ["yy"]
-    assert tfidf.fit(texts, TextSettings(ngrams=1))[0].vocabulary == ["aa", "bb", "cc", "dd", "zz"]
+    assert tfidf.fit(texts, TextOptions(ngrams=1, min_df=1, max_features=1))[0].vocabulary == ["yy"]
+    assert tfidf.fit(texts, TextOptions(ngrams=1))[0].vocabulary == ["aa", "bb", "cc", "dd", "zz"]
 
 
 @pytest.mark.parametrize(
@@ -201,15 +201,15 @@ def test_the_cap_keeps_the_largest_counts_and_of_equals_the_first_in_the_alphabe
 )
 def test_nothing_to_learn_from_is_said(texts: list[str], min_df: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tfidf.fit(texts, TextSettings(min_df=min_df))
+        tfidf.fit(texts, TextOptions(min_df=min_df))
 
 
 @pytest.mark.parametrize("texts", [["cat", None], ["cat", 7], Texts(["cat", "dog"], titles=["a", None])])  # type: ignore[list-item]
 def test_what_is_no_string_is_named_by_its_number(texts: Any) -> None:
     with pytest.raises(ValueError, match=r"document 1 is .*: each text must be a string"):
-        tfidf.fit(texts, TextSettings(min_df=1))
+        tfidf.fit(texts, TextOptions(min_df=1))
     with pytest.raises(ValueError, match=r"document 1 is .*: each text must be a string"):
-        tfidf.transform(Vectoriser(["cat"], np.ones(1, np.float32)), texts)
+        tfidf.transform(Vectorizer(["cat"], np.ones(1, np.float32)), texts)
 
 
 def test_a_single_string_is_refused() -> None:
@@ -219,10 +219,10 @@ def test_a_single_string_is_refused() -> None:
 
 def test_a_strange_vocabulary_matches_only_its_true_terms() -> None:
     vocabulary = ["cat", "Cat", "cat", "my--cat", "", "my cat", "\ud800"]
-    vectoriser = Vectoriser(vocabulary, np.ones(7, np.float32), TextSettings(ngrams=2))
-    assert tfidf.transform(vectoriser, ["My cat! \ud800"]).indices.tolist() == [0, 5]
+    vectorizer = Vectorizer(vocabulary, np.ones(7, np.float32), TextOptions(ngrams=2))
+    assert tfidf.transform(vectorizer, ["My cat! \ud800"]).indices.tolist() == [0, 5]
     with pytest.raises(ValueError, match="2 terms and 3 weights: there must be one each"):
-        Vectoriser(["a", "b"], np.ones(3, np.float32))
+        Vectorizer(["a", "b"], np.ones(3, np.float32))
 
 
 @pytest.mark.parametrize(
@@ -243,9 +243,9 @@ def test_a_strange_vocabulary_matches_only_its_true_terms() -> None:
 )
 def test_bad_settings_are_refused_by_name(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(setting))):
-        TextSettings(**setting)
+        TextOptions(**setting)
 
 
 def test_settings_survive_json() -> None:
-    settings = TextSettings(ngrams=2, title_weight=2.5)
-    assert TextSettings(**json.loads(json.dumps(asdict(settings)))) == settings
+    settings = TextOptions(ngrams=2, title_weight=2.5)
+    assert TextOptions(**json.loads(json.dumps(asdict(settings)))) == settings

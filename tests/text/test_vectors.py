@@ -180,7 +180,7 @@ def test_a_bad_array_is_refused(tmp_path: Path, array: NDArray[np.generic], word
 def test_an_array_of_python_objects_is_never_unpickled(tmp_path: Path) -> None:
     path = save(tmp_path, np.ones((2, 2)))
     np.save(path, np.array([[Exploding()]], dtype=object))
-    assert "no readable NumPy array" in refused(path)
+    assert "no as_bits NumPy array" in refused(path)
 
 
 class Exploding:
@@ -203,7 +203,7 @@ class Exploding:
 def test_a_damaged_array_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = save(tmp_path, np.ones((2, 2)))
     path.write_bytes(damage(path.read_bytes()))
-    assert "no readable NumPy array" in refused(path)
+    assert "no as_bits NumPy array" in refused(path)
 
 
 def test_an_array_without_words_a_compressed_one_and_a_folder_of_several_are_refused(tmp_path: Path) -> None:

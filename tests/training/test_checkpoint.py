@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML, load
-from lightdxml import arrays as stored
+from lightdxml.persistence import arrays as stored
 from lightdxml.config import Config
 from lightdxml.model import predict
 from lightdxml.progress import Progress
@@ -27,7 +27,7 @@ from lightdxml.training import checkpoint, classifier, cycle, label_encoder, loc
 from lightdxml.training.checkpoint import FolderKeeper, Interrupted
 from lightdxml.training.cycle import DivergedError, Result, train
 from lightdxml.training.plan import plan
-from lightdxml.training.scratch import Scratch, scratch_in
+from lightdxml.persistence.spill import Scratch, scratch_in
 from lightdxml.training.state import State
 from tests.processor import needs_sketches
 from tests.training.test_cycle import SMALL, topics

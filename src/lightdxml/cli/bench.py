@@ -12,7 +12,7 @@ import typer
 from lightdxml.cli.output import Threads, console, errors, seconds_of
 
 if TYPE_CHECKING:
-    from lightdxml.bench.grid import Event, Plan
+    from lightdxml.experiments.bench.grid import Event, Plan
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -53,9 +53,9 @@ def run(
     """
     if context.invoked_subcommand is not None:
         return
-    from lightdxml.baselines import METHODS
-    from lightdxml.bench import grid
-    from lightdxml.bench.grid import Variant
+    from lightdxml.experiments.baselines import METHODS
+    from lightdxml.experiments.bench import grid
+    from lightdxml.experiments.bench.grid import Variant
 
     names = list(METHODS) if methods.strip() == "all" else _listed(methods, "--methods")
     variants = tuple(Variant(name, name) for name in names)
@@ -85,7 +85,7 @@ def ablate(
 
     Example: `lightdxml bench ablate --data see-also --only "as it is,without label tree" --out ablation`
     """
-    from lightdxml.bench import ablation
+    from lightdxml.experiments.bench import ablation
 
     variants = ablation.variants() if only.strip() == "all" else ablation.only(_listed(only, "--only"))
     plan = _plan(data, variants, out, repeat, timeout, threads, ngrams, seed, retry)
@@ -114,15 +114,15 @@ def _plan(
     seed: int,
     retry: bool,
 ) -> Plan:
-    from lightdxml.bench.grid import Plan
+    from lightdxml.experiments.bench.grid import Plan
     from lightdxml.kernels.parallel import thread_count, use_threads
-    from lightdxml.text.tfidf import TextSettings
+    from lightdxml.text.tfidf import TextOptions
 
     if out is None:
         raise ValueError("there is no folder for the results: give --out FOLDER")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: choose another folder for --out")
-    text = TextSettings() if ngrams is None else TextSettings(ngrams=ngrams)
+    text = TextOptions() if ngrams is None else TextOptions(ngrams=ngrams)
     sources = tuple(_listed(data or "", "--data"))
     limit = seconds_of(timeout, "--timeout")
     with use_threads(threads):
@@ -142,7 +142,7 @@ def _listed(names: str, option: str) -> list[str]:
 
 
 def _run(plan: Plan) -> list[dict[str, Any]]:
-    from lightdxml.bench import grid
+    from lightdxml.experiments.bench import grid
 
     try:
         with _progress() as listen:
@@ -184,8 +184,8 @@ def _said(event: Event) -> str:
 
 
 def _show(cells: list[dict[str, Any]]) -> None:
-    from lightdxml.bench.results import grouped
-    from lightdxml.bench.tables import megabytes, seconds
+    from lightdxml.experiments.bench.results import grouped
+    from lightdxml.experiments.bench.tables import megabytes, seconds
     from lightdxml.cli.output import print_table
 
     columns = ("", "P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "train", "size", "")

@@ -112,7 +112,7 @@ def _directions(estimator: LightDXML, loaded: Dataset) -> Any:
     from lightdxml.text import tfidf
 
     part, model = features_of(loaded.train)[:_QUERIES], estimator.model_
-    X = part if model.vectoriser is None else tfidf.transform(model.vectoriser, part)
+    X = part if model.vectorizer is None else tfidf.transform(model.vectorizer, part)
     return unit_rows(encode(model.encoder, check_features(X, model.n_features)))
 
 

@@ -32,7 +32,7 @@ def run(
 
     check_tail(tail)
     estimator = load(model)
-    if estimator.model_.vectoriser is None:
+    if estimator.model_.vectorizer is None:
         raise ValueError(f"{model} was trained on features, not on texts: explain such documents from Python")
     found = estimator.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
     if json:

@@ -27,7 +27,7 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "labels_with_documents": len(trained.shortlist.labels),
         "features": trained.n_features,
         "documents": trained.n_documents,
-        "from": "features" if trained.vectoriser is None else "texts",
+        "from": "features" if trained.vectorizer is None else "texts",
         "beta": trained.beta,
         "gamma": None if trained.sparse is None else trained.gamma,
         "tail_strength": trained.tail_strength,

@@ -47,7 +47,7 @@ def run(
     with stream.opened(file) as source:
         batches = (
             stream.feature_batches(file, source, trained.n_features)
-            if trained.vectoriser is None
+            if trained.vectorizer is None
             else stream.text_batches(file, source, encoding, form)
         )
         for batch in batches:

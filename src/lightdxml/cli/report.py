@@ -91,10 +91,10 @@ def _commands(model: Path, data: str, out: Path, estimator: Any, loaded: Any, re
         train += ["--preset", preset]
     for name, value in changed.items():
         train += ["--seed", str(value)] if name == "seed" else ["--set", f"{name}={plain(value)}"]
-    vectoriser = estimator.model_.vectoriser
-    if vectoriser is not None:
-        usual = vars(type(vectoriser.settings)())
-        for name, value in vars(vectoriser.settings).items():
+    vectorizer = estimator.model_.vectorizer
+    if vectorizer is not None:
+        usual = vars(type(vectorizer.settings)())
+        for name, value in vars(vectorizer.settings).items():
             train += ["--set", f"{name}={plain(value)}"] if value != usual[name] else []
     if estimator.model_.vectors is not None:
         train += ["--vectors", estimator.model_.vectors]

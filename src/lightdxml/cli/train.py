@@ -171,7 +171,7 @@ def _check_vectors(vectors: str | None) -> None:
 
 def _settings(given: list[str]) -> dict[str, Any]:
     from lightdxml.config import Config, configure, parsed_setting
-    from lightdxml.text.tfidf import TextSettings
+    from lightdxml.text.tfidf import TextOptions
 
     settings: dict[str, Any] = {}
     for setting in given:
@@ -179,13 +179,13 @@ def _settings(given: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise ValueError(f"--set {setting} is no setting: write --set name=value")
         settings[name] = parsed_setting(name, value)
-    texts = [field.name for field in fields(TextSettings)]
+    texts = [field.name for field in fields(TextOptions)]
     known = [field.name for field in fields(Config)] + texts
     for name in settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             perhaps = f"perhaps {near[0]}? " if near else ""
             raise ValueError(f"there is no setting {name!r}: {perhaps}known are {', '.join(known)}")
-    TextSettings(**{name: value for name, value in settings.items() if name in texts})
+    TextOptions(**{name: value for name, value in settings.items() if name in texts})
     configure(**{name: value for name, value in settings.items() if name not in texts})
     return settings

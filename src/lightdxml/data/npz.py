@@ -37,7 +37,7 @@ def read(path: Path) -> csr_matrix:
             raise
         except _UNREADABLE as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
-            raise DataError(path, f"no readable sparse matrix ({reason})", "a file of scipy.sparse.save_npz") from error
+            raise DataError(path, f"no as_bits sparse matrix ({reason})", "a file of scipy.sparse.save_npz") from error
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         found = f"an array of {matrix.ndim} dimensions and type {matrix.dtype}"
         raise DataError(path, found, "a sparse matrix of real numbers")

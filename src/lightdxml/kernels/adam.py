@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.half import from_bfloat16, to_bfloat16
+from lightdxml.kernels.precision import from_bfloat16, to_bfloat16
 from lightdxml.kernels.jit import fast_kernel
 
 KEEP_MEAN = np.float32(0.9)

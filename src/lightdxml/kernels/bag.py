@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import adam_row
-from lightdxml.kernels.half import row_scale, widen
+from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.jit import fast_kernel
 
 
@@ -25,7 +25,7 @@ def forward(
 ) -> None:
     """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights.
 
-    Word vectors are float32, int8, or float16 as `half.readable` hands it over.
+    Word vectors are float32, int8, or float16 as `precision.as_bits` hands it over.
     """
     for b in range(start, stop):
         row = rows[b]

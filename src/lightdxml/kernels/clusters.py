@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.half import row_scale, widen
+from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 # So many centres, of a few hundred numbers each, stay close at hand.
@@ -16,7 +16,7 @@ _CENTRES = 64
 
 @kernel
 def widen_rows(vectors: NDArray[Any], places: NDArray[np.int32], out: NDArray[np.float32]) -> None:
-    """Fill out with the vectors at these places; float32, int8, or float16 as `half.readable` hands it over."""
+    """Fill out with the vectors at these places; float32, int8, or float16 as `precision.as_bits` hands it over."""
     for i in range(places.size):
         vector = vectors[places[i]]
         scale = row_scale(vector, out.shape[1])

@@ -248,7 +248,7 @@ _PLAIN_NAMES = {
     "shortlist.labels": "labels in the index",
     "shortlist.vectors": "label embeddings",
     "everywhere": "labels that are candidates everywhere",
-    "vectoriser.idf": "idf of words",
+    "vectorizer.idf": "idf of words",
     "label_frequency": "label frequencies",
 }
 

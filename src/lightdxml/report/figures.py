@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lightdxml.report.analysis import Bin
 
-# Mid-tones: readable on white and on black. The page's style sheet sets the colour of text.
+# Mid-tones: as_bits on white and on black. The page's style sheet sets the colour of text.
 BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, OLIVE, SAND, GREY = (
     "#3b82c4",
     "#d9772b",
@@ -30,7 +30,7 @@ BLUE, ORANGE, GREEN, PURPLE, RED, TEAL, BROWN, OLIVE, SAND, GREY = (
 )
 COLOURS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
 PHASES = {
-    "vectorise": RED,
+    "vectorize": RED,
     "compile": GREY,
     "label encoder": PURPLE,
     "index": TEAL,

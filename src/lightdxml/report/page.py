@@ -218,7 +218,7 @@ def _facts(subject: Subject) -> list[tuple[str, str]]:
         settings += " with " + ", ".join(f"{name} = {text(analysis.plain(value))}" for name, value in changed.items())
     facts = [
         ("Labels", f"{model.n_labels:,}"),
-        ("Features" if model.vectoriser is None else "Words", f"{model.n_features:,}"),
+        ("Features" if model.vectorizer is None else "Words", f"{model.n_features:,}"),
         ("β, the classifier's share", f"{model.beta:g}"),
         *([] if model.sparse is None else [("γ, the sparse view's share", f"{model.gamma:g}")]),
         *([] if model.tree is None else [("the label tree beside it", f"{model.tree_share:g}")]),

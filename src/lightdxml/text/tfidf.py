@@ -17,8 +17,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel, words
-from lightdxml.text import tokeniser
-from lightdxml.text.tokeniser import Fields
+from lightdxml.text import tokenizer
+from lightdxml.text.tokenizer import Fields
 
 _FIRST_SLOTS = 1 << 8
 _LARGEST_WEIGHT = 1_000_000
@@ -27,7 +27,7 @@ _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class TextSettings:
+class TextOptions:
     """How texts become features.
 
     Attributes
@@ -45,7 +45,7 @@ class TextSettings:
 
     Examples
     --------
-    >>> TextSettings(ngrams=3)
+    >>> TextOptions(ngrams=3)
     Traceback (most recent call last):
     ...
     ValueError: ngrams is 3: it must be 1 (words) or 2 (words and pairs of words)
@@ -75,16 +75,16 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_DEFAULT = TextSettings()
+_DEFAULT = TextOptions()
 
 
 @dataclass(frozen=True, eq=False)
-class Vectoriser:
+class Vectorizer:
     """The terms in the order of the features, and how much each counts; a pair is two words with a space between."""
 
     vocabulary: list[str]
     idf: NDArray[np.float32]
-    settings: TextSettings = _DEFAULT
+    settings: TextOptions = _DEFAULT
 
     def __post_init__(self) -> None:
         if np.shape(self.idf) != (len(self.vocabulary),):
@@ -94,18 +94,18 @@ class Vectoriser:
     @cached_property
     def table(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
         """The hash table of terms: hashes, and columns."""
-        joined, bounds = tokeniser.join(self.vocabulary)
+        joined, bounds = tokenizer.join(self.vocabulary)
         slots = 1 << (2 * len(self.vocabulary)).bit_length()
-        return words.vocabulary_table(tokeniser.code_points(joined), bounds, tokeniser.characters(), slots)
+        return words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), slots)
 
 
-def fit(texts: Texts | Sequence[str], settings: TextSettings = _DEFAULT) -> tuple[Vectoriser, csr_matrix]:
+def fit(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> tuple[Vectorizer, csr_matrix]:
     """Learn the vocabulary of these texts and return their features.
 
     Examples
     --------
-    >>> vectoriser, X = fit(["my black cat", "my white cat", "my white dog"])
-    >>> vectoriser.vocabulary, X.shape
+    >>> vectorizer, X = fit(["my black cat", "my white cat", "my white dog"])
+    >>> vectorizer.vocabulary, X.shape
     (['cat', 'my', 'my white', 'white'], (3, 4))
     """
     fields = Fields.of(texts, settings.title_weight > 0)
@@ -113,23 +113,23 @@ def fit(texts: Texts | Sequence[str], settings: TextSettings = _DEFAULT) -> tupl
     vocabulary = sorted(terms)
     documents = np.array([terms[term] for term in vocabulary], dtype=np.float64)
     idf = np.log((1 + len(fields)) / (1 + documents)) + 1
-    vectoriser = Vectoriser(vocabulary, idf.astype(np.float32), settings)
-    return vectoriser, transform(vectoriser, texts)
+    vectorizer = Vectorizer(vocabulary, idf.astype(np.float32), settings)
+    return vectorizer, transform(vectorizer, texts)
 
 
-def transform(vectoriser: Vectoriser, texts: Texts | Sequence[str]) -> csr_matrix:
+def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matrix:
     """Return the features of texts, each row of length 1; terms that are not in the vocabulary are passed over.
 
     Examples
     --------
-    >>> transform(Vectoriser(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).toarray().tolist()
+    >>> transform(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).toarray().tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    settings = vectoriser.settings
+    settings = vectorizer.settings
     fields = Fields.of(texts, settings.title_weight > 0)
-    hashes, columns = vectoriser.table
-    idf = np.ascontiguousarray(vectoriser.idf, dtype=np.float32)
-    characters = tokeniser.characters()
+    hashes, columns = vectorizer.table
+    idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
+    characters = tokenizer.characters()
 
     def rows(chunk: tuple[int, int]) -> _Rows:
         pointers, found, counts = words.count_known(
@@ -162,11 +162,11 @@ def _stacked(parts: list[_Rows], n_columns: int) -> csr_matrix:
     return matrix
 
 
-def _count(fields: Fields, settings: TextSettings) -> NDArray[np.uint64]:
+def _count(fields: Fields, settings: TextOptions) -> NDArray[np.uint64]:
     """Return the terms that stand in enough documents, as rows of `kernels.words`, in no particular order."""
     tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
     locks = [Lock() for _ in tables]
-    characters = tokeniser.characters()
+    characters = tokenizer.characters()
 
     def count(chunk: tuple[int, int]) -> None:
         codes, bounds = fields.codes(*chunk)
@@ -187,7 +187,7 @@ def _documents(terms: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return documents
 
 
-def _chosen(fields: Fields, terms: NDArray[np.uint64], settings: TextSettings) -> dict[str, int]:
+def _chosen(fields: Fields, terms: NDArray[np.uint64], settings: TextOptions) -> dict[str, int]:
     """Return the terms of the vocabulary, and in how many documents each stands."""
     if not len(terms):
         number = {1: "any document", 2: "two documents"}.get(settings.min_df, f"{settings.min_df} documents")
@@ -210,5 +210,5 @@ def _spelt(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
         document, position = place >> 32, (place & 0xFFFFFFFF) >> 1
         if document != current:
             text, current = fields.document(document), document
-        spelt[tokeniser.term_at(text, position, bool(place & 1))] = documents
+        spelt[tokenizer.term_at(text, position, bool(place & 1))] = documents
     return spelt

@@ -305,7 +305,7 @@ def _read_array(path: Path, places: _Places) -> NDArray[np.float32]:
         table = np.load(path, mmap_mode="r", allow_pickle=False)
     except _UNREADABLE as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise DataError(path, f"no readable NumPy array ({reason})", "a file of numpy.save") from error
+        raise DataError(path, f"no as_bits NumPy array ({reason})", "a file of numpy.save") from error
     if table.ndim != 2 or table.dtype.kind != "f" or not 1 <= table.shape[1] <= MOST_DIMENSIONS:
         found = f"an array of shape {table.shape} and type {table.dtype}"
         raise DataError(path, found, f"floating-point numbers, words × 1 to {MOST_DIMENSIONS:,} dimensions")

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import arrays as stored
+from lightdxml.persistence import arrays as stored
 from lightdxml import storage
 from lightdxml.config import Config
 from lightdxml.training import lock, snapshot

@@ -29,7 +29,7 @@ from lightdxml.shortlist import Shortlist
 from lightdxml.training import blend, classifier, embedding, label_encoder, label_tree, sparse_view
 from lightdxml.training.checkpoint import Interrupted, Keeper
 from lightdxml.training.plan import plan, shortlist_length
-from lightdxml.training.scratch import SHORTLISTS, Scratch
+from lightdxml.persistence.spill import SHORTLISTS, Scratch
 from lightdxml.training.snapshot import Frame
 from lightdxml.training.state import State
 

@@ -19,7 +19,7 @@ from lightdxml.shortlist import check_kind
 from lightdxml.training import cycle, memory
 from lightdxml.training.checkpoint import FolderKeeper, fingerprint
 from lightdxml.training.plan import validation_size
-from lightdxml.training.scratch import Scratch, scratch_in
+from lightdxml.persistence.spill import Scratch, scratch_in
 
 _WORTH_SAYING = 1.0
 

@@ -24,8 +24,8 @@ from lightdxml.config import Config
 from lightdxml.inverted_file import CHUNK
 from lightdxml.k_means import SAMPLE, cluster_count
 from lightdxml.kernels import parallel
-from lightdxml.kernels.codes import AVAILABLE, padded
-from lightdxml.kernels.sketches import width_of
+from lightdxml.kernels.int8 import AVAILABLE, padded
+from lightdxml.kernels.rabitq import width_of
 from lightdxml.model import FOUND_BY_WORDS
 from lightdxml.shortlist import Kind, kind_for, sub_linear, worth_trying
 from lightdxml.sketches import room_to_search

@@ -26,7 +26,7 @@ from lightdxml.data.split import split
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import check_features
 from lightdxml.text import tfidf
-from lightdxml.text.tfidf import TextSettings
+from lightdxml.text.tfidf import TextOptions
 from lightdxml.training.fit import check_labels
 
 _TEST_SHARE = 0.2
@@ -117,7 +117,7 @@ def _locate(source: str) -> Path | str:
     raise DataError(source, "neither a file nor a data set of this name", f"a path, or one of {names}")
 
 
-def prepare(source: str, folder: Path, text: TextSettings, seed: int = 0) -> str:
+def prepare(source: str, folder: Path, text: TextOptions, seed: int = 0) -> str:
     """Read a data set, make its matrices unless they are there, and return its name.
 
     Texts become features by what is in the training part alone. Without a test part, a fifth is set aside for it.
@@ -153,7 +153,7 @@ def prepare(source: str, folder: Path, text: TextSettings, seed: int = 0) -> str
         "name": called,
         **origin,
         "text": asdict(text) if data.train.X is None else None,
-        "vectorise_seconds": seconds if data.train.X is None else 0.0,
+        "vectorize_seconds": seconds if data.train.X is None else 0.0,
         "propensity": registry.propensity_constants(data.name),
         "sizes": _sizes(parts),
     }
@@ -196,7 +196,7 @@ def _matrix_mark(matrix: csr_matrix) -> list[Any]:
     return [list(matrix.shape), int(matrix.nnz), checksum]
 
 
-def _check_same(target: Path, origin: dict[str, Any], text: TextSettings) -> None:
+def _check_same(target: Path, origin: dict[str, Any], text: TextOptions) -> None:
     facts = json.loads((target / _FACTS).read_text("utf-8"))
     if facts["source"] != origin["source"]:
         raise ValueError(f"{target} was made from {facts['source']}, not from {origin['source']}: use another --out")
@@ -206,13 +206,13 @@ def _check_same(target: Path, origin: dict[str, Any], text: TextSettings) -> Non
         raise ValueError(f"{target} was made with other text settings: use another --out")
 
 
-def _features(data: Dataset, text: TextSettings) -> tuple[csr_matrix, csr_matrix]:
+def _features(data: Dataset, text: TextOptions) -> tuple[csr_matrix, csr_matrix]:
     assert data.test is not None
     if data.train.X is not None:
         assert data.test.X is not None
         return data.train.X, data.test.X
-    vectoriser, X = tfidf.fit(data.train.texts or [], text)
-    return X, tfidf.transform(vectoriser, data.test.texts or [])
+    vectorizer, X = tfidf.fit(data.train.texts or [], text)
+    return X, tfidf.transform(vectorizer, data.test.texts or [])
 
 
 def _ignored(data: Dataset) -> csr_matrix:

@@ -50,10 +50,10 @@ float_of_bits: Any = intrinsic(_float_of_bits)
 bits_of_float: Any = intrinsic(_bits_of_float)
 
 
-def narrowed(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = None) -> NDArray[np.int8]:
+def quantize_int8(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = None) -> NDArray[np.int8]:
     """Return rows as int8, each with its scale behind it, and its bias if there are some.
 
-    >>> narrowed(np.array([[1.27, -0.5]], dtype=np.float32))[:, :2].tolist()
+    >>> quantize_int8(np.array([[1.27, -0.5]], dtype=np.float32))[:, :2].tolist()
     [[127, -50]]
     """
     n, width = rows.shape
@@ -74,17 +74,17 @@ def narrowed(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = Non
 def width(array: NDArray[Any]) -> int:
     """Return how many numbers a row of vectors has.
 
-    >>> width(narrowed(np.ones((2, 3), dtype=np.float32))), width(np.ones((2, 3)))
+    >>> width(quantize_int8(np.ones((2, 3), dtype=np.float32))), width(np.ones((2, 3)))
     (3, 3)
     """
     columns = int(array.shape[1])
     return columns - SCALE if array.dtype == np.int8 else columns
 
 
-def wide(rows: NDArray[Any]) -> NDArray[np.float32]:
+def dequantize(rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return rows of vectors of any of these kinds as float32.
 
-    >>> wide(narrowed(np.array([[1.27, -0.5]], dtype=np.float32))).round(3).tolist()
+    >>> dequantize(quantize_int8(np.array([[1.27, -0.5]], dtype=np.float32))).round(3).tolist()
     [[1.2699999809265137, -0.5]]
     """
     if rows.dtype != np.int8:
@@ -94,16 +94,16 @@ def wide(rows: NDArray[Any]) -> NDArray[np.float32]:
     return widened
 
 
-def wide_classifier(rows: NDArray[Any]) -> NDArray[np.float32]:
+def dequantize_classifier(rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return rows of a classifier of any of these kinds as float32, the bias in the last column.
 
-    >>> wide_classifier(narrowed(np.array([[1.27]], dtype=np.float32), np.array([-4.0]))).round(2).tolist()
+    >>> dequantize_classifier(quantize_int8(np.array([[1.27]], dtype=np.float32), np.array([-4.0]))).round(2).tolist()
     [[1.2699999809265137, -4.0]]
     """
     if rows.dtype != np.int8:
         return np.ascontiguousarray(rows, dtype=np.float32)
     biases = np.ascontiguousarray(rows[:, -BIAS:]).view(np.float32)
-    return np.concatenate([wide(rows[:, :-BIAS]), biases], axis=1)
+    return np.concatenate([dequantize(rows[:, :-BIAS]), biases], axis=1)
 
 
 def row_scale(row: NDArray[Any], at: int) -> Any:
@@ -150,10 +150,10 @@ def float_of_bytes(row: NDArray[np.int8], at: int) -> np.float32:
     return value
 
 
-def readable(array: NDArray[Any]) -> NDArray[Any]:
+def as_bits(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of float16 as its bits, which kernels can `widen`; any other as it is.
 
-    >>> readable(np.ones(1, dtype=np.float16)).dtype, readable(np.ones(1, dtype=np.float32)).dtype
+    >>> as_bits(np.ones(1, dtype=np.float16)).dtype, as_bits(np.ones(1, dtype=np.float32)).dtype
     (dtype('uint16'), dtype('float32'))
     """
     return array.view(np.uint16) if array.dtype == np.float16 else array

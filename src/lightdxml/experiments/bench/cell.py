@@ -1,6 +1,6 @@
 """One cell of the grid: train a method on a data set, and measure. Run in a process of its own.
 
-`python -m lightdxml.bench.cell JOB` reads a job as JSON and writes the result, as JSON too, where the job says.
+`python -m lightdxml.experiments.bench.cell JOB` reads a job as JSON and writes the result, as JSON too, where the job says.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from lightdxml.baselines import method
-from lightdxml.baselines.base import Method, TooLargeError
-from lightdxml.bench import machine, matrices
-from lightdxml.bench.matrices import Matrices
+from lightdxml.experiments.baselines import method
+from lightdxml.experiments.baselines.base import Method, TooLargeError
+from lightdxml.experiments.bench import machine, matrices
+from lightdxml.experiments.bench.matrices import Matrices
 from lightdxml.data.files import writing_text
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from lightdxml import arrays
+from lightdxml.persistence import arrays
 from lightdxml import shortlist as shortlists
-from lightdxml.baselines import reranker, surrogate
-from lightdxml.baselines.base import Method
-from lightdxml.baselines.reranker import Reranker
-from lightdxml.baselines.surrogate import Schedule
+from lightdxml.experiments.baselines import reranker, surrogate
+from lightdxml.experiments.baselines.base import Method
+from lightdxml.experiments.baselines.reranker import Reranker
+from lightdxml.experiments.baselines.surrogate import Schedule
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, Residual, encode, rounded, unit_rows
 from lightdxml.kernels import ova, parallel, votes
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.precision import as_bits
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model import Candidates, blend, check_features, top
 from lightdxml.progress import Progress
@@ -231,7 +231,7 @@ class Astec(Method):
         logits = np.empty(labels.shape, dtype=np.float32)
 
         def fill(first: int, last: int) -> None:
-            ova.scores(first, last, embeddings, readable(trained.W), labels, logits)
+            ova.scores(first, last, embeddings, as_bits(trained.W), labels, logits)
 
         parallel.over(fill, len(labels))
         return Candidates(labels, np.where(labels >= 0, nearness, -np.inf).astype(np.float32), logits)

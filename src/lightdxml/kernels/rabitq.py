@@ -18,10 +18,10 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from lightdxml.kernels import codes as _codes
-from lightdxml.kernels.ahead import ask_to_read, fetch
+from lightdxml.kernels.prefetch import ask_to_read, fetch
 from lightdxml.kernels.clusters import keep_best
-from lightdxml.kernels.codes import LANES, arrays_of, features, load_from, products_of, sums_of
-from lightdxml.kernels.half import row_scale, widen
+from lightdxml.kernels.int8 import LANES, arrays_of, features, load_from, products_of, sums_of
+from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.jit import kernel
 
 # Parts of these have no type information.
@@ -220,7 +220,7 @@ lowest_bit: Any = intrinsic(_lowest_bit)
 def _gathered(_: Any, documents: Any, row: Any, codes: Any, rows: Any, first: Any, out: Any) -> Any:
     """Fill sixteen of `out`, from `first` on, with products of a document's codes and those of the vectors at `rows`.
 
-    They are whole numbers (`kernels.codes`).
+    They are whole numbers (`kernels.int8`).
     """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

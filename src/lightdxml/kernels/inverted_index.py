@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.half import widen
+from lightdxml.kernels.precision import widen
 from lightdxml.kernels.jit import kernel
 
 
@@ -37,7 +37,7 @@ def best(
     document_pointers, words, values
         The documents.
     pointers, labels, weights
-        By word: the labels with a weight for it; float32, or float16 as `half.readable` hands them over.
+        By word: the labels with a weight for it; float32, or float16 as `precision.as_bits` hands them over.
     biases
         What a label's score begins at.
     everywhere

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lightdxml.bench import published as library
-from lightdxml.bench.published import Published, same_name
-from lightdxml.bench.results import Group, Value, check_alike, grouped, machine, names_of
+from lightdxml.experiments.bench import published as library
+from lightdxml.experiments.bench.published import Published, same_name
+from lightdxml.experiments.bench.results import Group, Value, check_alike, grouped, machine, names_of
 from lightdxml.data.files import writing_text
 
 # The order of a cell's parts in the CSV.

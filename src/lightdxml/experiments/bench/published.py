@@ -106,5 +106,5 @@ def _letters(name: str) -> str:
 
 
 def _content() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(files("lightdxml.bench").joinpath("published.json").read_text("utf-8"))
+    content: dict[str, Any] = json.loads(files("lightdxml.experiments.bench").joinpath("published.json").read_text("utf-8"))
     return content

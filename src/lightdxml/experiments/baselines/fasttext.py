@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.baselines.base import Method, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, ranked_pairs
 from lightdxml.data.files import writing_text
 
 _DOCUMENTS = 4096

@@ -16,9 +16,9 @@ from numba.core import config as _config
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from lightdxml.kernels.ahead import fetch
+from lightdxml.kernels.prefetch import fetch
 from lightdxml.kernels.clusters import keep_best
-from lightdxml.kernels.half import row_scale, widen
+from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.jit import kernel
 
 # Parts of these have no type information.

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.ahead import fetch, fetch_to_write
-from lightdxml.kernels.half import row_bias, row_scale, to_bfloat16, widen
+from lightdxml.kernels.prefetch import fetch, fetch_to_write
+from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
 # By so many labels are rows asked for before it is their turn: about as long as memory takes.
@@ -370,7 +370,7 @@ def cosines(
 ) -> None:
     """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1.
 
-    Vectors are float32, int8, or float16 as `half.readable` hands it over.
+    Vectors are float32, int8, or float16 as `precision.as_bits` hands it over.
     """
     D = directions.shape[1]
     for b in range(start, stop):
@@ -409,7 +409,7 @@ def scores(
 ) -> None:
     """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none.
 
-    Weights are float32, int8, or float16 as `half.readable` hands it over.
+    Weights are float32, int8, or float16 as `precision.as_bits` hands it over.
     """
     D = X.shape[1]
     for b in range(start, stop):

@@ -18,8 +18,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from lightdxml.bench.results import Group, check_alike, grouped, names_of
-from lightdxml.bench.tables import megabytes, milliseconds
+from lightdxml.experiments.bench.results import Group, check_alike, grouped, names_of
+from lightdxml.experiments.bench.tables import megabytes, milliseconds
 from lightdxml.data.files import writing
 from lightdxml.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, TEAL
 

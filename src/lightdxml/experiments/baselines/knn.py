@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
-from lightdxml import arrays
-from lightdxml.baselines.base import Method, best_of_rows
+from lightdxml.persistence import arrays
+from lightdxml.experiments.baselines.base import Method, best_of_rows
 from lightdxml.kernels import parallel
 
 _COSINES = 1 << 22

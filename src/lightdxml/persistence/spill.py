@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.training import lock
+from lightdxml.persistence import lock
 from lightdxml.training.memory import size_for_people
 
 _PREFIX, _LOCK = "lightdxml-", "lock"

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lightdxml.baselines import method
-from lightdxml.bench import cell, machine, matrices, plots, published, results, tables
-from lightdxml.bench.cell import Job
+from lightdxml.experiments.baselines import method
+from lightdxml.experiments.bench import cell, machine, matrices, plots, published, results, tables
+from lightdxml.experiments.bench.cell import Job
 from lightdxml.data.files import writing_text
-from lightdxml.text.tfidf import TextSettings
-from lightdxml.training import lock
+from lightdxml.text.tfidf import TextOptions
+from lightdxml.persistence import lock
 
 _PATIENCE = 5.0
 _POLL = 0.2
@@ -69,7 +69,7 @@ class Plan:
     repeat: int = 1
     timeout: float = 3600.0
     threads: int = 1
-    text: TextSettings = field(default_factory=TextSettings)
+    text: TextOptions = field(default_factory=TextOptions)
     seed: int = 0
     retry: bool = False
 
@@ -254,7 +254,7 @@ def _in_process(
     environment = os.environ if room is None else {**os.environ, "TMPDIR": str(room)}
     with log.open("wb") as stream, _signals_raised():
         child = subprocess.Popen(
-            [sys.executable, "-m", "lightdxml.bench.cell", str(note)],
+            [sys.executable, "-m", "lightdxml.experiments.bench.cell", str(note)],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,

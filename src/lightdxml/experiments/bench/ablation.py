@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lightdxml.baselines.ours import Ours
-from lightdxml.bench import plots, results, tables
-from lightdxml.bench.grid import Variant
-from lightdxml.bench.results import Group
+from lightdxml.experiments.baselines.ours import Ours
+from lightdxml.experiments.bench import plots, results, tables
+from lightdxml.experiments.bench.grid import Variant
+from lightdxml.experiments.bench.results import Group
 from lightdxml.config import Config
 from lightdxml.data.files import writing_text
 from lightdxml.training.blend import GRID

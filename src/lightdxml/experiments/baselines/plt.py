@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.baselines.base import Method, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, ranked_pairs
 
 
 class PLT(Method):

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.baselines.surrogate import Schedule
+from lightdxml.experiments.baselines.surrogate import Schedule
 from lightdxml.config import Config
 from lightdxml.encoder import Encoder, encode, rounded
 from lightdxml.kernels import ova, parallel
-from lightdxml.kernels.half import readable
+from lightdxml.kernels.precision import as_bits
 from lightdxml.model import Candidates, blend, top
 from lightdxml.progress import Progress
 from lightdxml.training import blend as blending
@@ -146,7 +146,7 @@ def _second_logits(reranker: Reranker, X: csr_matrix, labels: NDArray[np.int32])
     logits = np.empty(labels.shape, dtype=np.float32)
 
     def fill(first: int, last: int) -> None:
-        ova.scores(first, last, embeddings, readable(reranker.W), labels, logits)
+        ova.scores(first, last, embeddings, as_bits(reranker.W), labels, logits)
 
     parallel.over(fill, len(labels))
     return logits

@@ -15,10 +15,10 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from lightdxml import __version__, arrays, model, storage
-from lightdxml.baselines import reranker
-from lightdxml.baselines.base import Method
-from lightdxml.baselines.reranker import Reranker
-from lightdxml.baselines.surrogate import Schedule
+from lightdxml.experiments.baselines import reranker
+from lightdxml.experiments.baselines.base import Method
+from lightdxml.experiments.baselines.reranker import Reranker
+from lightdxml.experiments.baselines.surrogate import Schedule
 from lightdxml.config import Config, configure
 from lightdxml.kernels import parallel
 from lightdxml.metrics import inverse_propensity

@@ -5,14 +5,14 @@ A method's package is imported when it is trained and not before: this module ne
 
 from __future__ import annotations
 
-from lightdxml.baselines.astec import Astec
-from lightdxml.baselines.base import Method, TooLargeError
-from lightdxml.baselines.fasttext import FastText
-from lightdxml.baselines.knn import KNN
-from lightdxml.baselines.ours import Ours, OursPaper
-from lightdxml.baselines.ova import OVA
-from lightdxml.baselines.plt import PLT
-from lightdxml.baselines.trees import Bonsai, Parabel
+from lightdxml.experiments.baselines.astec import Astec
+from lightdxml.experiments.baselines.base import Method, TooLargeError
+from lightdxml.experiments.baselines.fasttext import FastText
+from lightdxml.experiments.baselines.knn import KNN
+from lightdxml.experiments.baselines.ours import Ours, OursPaper
+from lightdxml.experiments.baselines.ova import OVA
+from lightdxml.experiments.baselines.plt import PLT
+from lightdxml.experiments.baselines.trees import Bonsai, Parabel
 
 _ALL: tuple[type[Method], ...] = (
     Ours,

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.parallel import Parallel, delayed
 
-from lightdxml import arrays
-from lightdxml.baselines.base import Method, TooLargeError
+from lightdxml.persistence import arrays
+from lightdxml.experiments.baselines.base import Method, TooLargeError
 from lightdxml.kernels import parallel
 from lightdxml.model import sigmoid, top
 

@@ -1,0 +1,1 @@
+"""The methods that `lightdxml bench` compares, and the bench itself."""

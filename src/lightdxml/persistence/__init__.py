@@ -1,0 +1,1 @@
+"""Files that survive crashes: atomic folders, arrays, locks, spill directories."""
