@@ -60,7 +60,10 @@ class Config:
     blend: BlendOptions = field(default_factory=BlendOptions)
     precision: str = setting("float16", "Floating-point type of the stored model.", choices=("float16", "float32"))
     validation_fraction: float = setting(
-        0.05, "Fraction of training documents held out to choose weights and epoch, without a dev part.", low=0, high=0.5
+        0.05,
+        "Fraction of training documents held out to choose weights and epoch, without a dev part.",
+        low=0,
+        high=0.5,
     )
     validation_limit: int = setting(5000, "Validation documents held out, at most.", low=1)
     refit: bool = setting(True, "Train linear view and trees on held-out documents too, after all is chosen.")

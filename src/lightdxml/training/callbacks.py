@@ -103,11 +103,12 @@ class HistoryLog(Callback):
 
 
 class DivergedError(ValueError):
-    """Training diverged; `kept` is the best model until then, None if there was none yet."""
+    """Training diverged; `kept` is the best model until then, None if there was none yet, with its history."""
 
-    def __init__(self, message: str, kept: Model | None) -> None:
+    def __init__(self, message: str, kept: Model | None, history: list[dict[str, Any]]) -> None:
         super().__init__(message)
         self.kept = kept
+        self.history = history
 
 
 class DivergenceCheck(Callback):
@@ -154,7 +155,7 @@ class DivergenceCheck(Callback):
         best = run.cycle.best if run.cycle is not None else None
         kept = None if best is None else dense_model(run, best)
         note = "" if kept is None else f"; the model of validation P@1 {kept.metrics['P@1']:.2f} is kept"
-        raise DivergedError(f"training diverged in {where}{note}: {self._advice(run, where)}", kept)
+        raise DivergedError(f"training diverged in {where}{note}: {self._advice(run, where)}", kept, run.history)
 
     def _advice(self, run: Run, where: str) -> str:
         options = run.config.dense

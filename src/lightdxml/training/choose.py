@@ -57,9 +57,7 @@ def beta_curve(run: Run, classifier: ClassifierView, nearness: NearnessView) -> 
     """Return the measures of the paper's blend for each β, or for the one that is set."""
     candidates = find_candidates({"nearness": nearness, "classifier": classifier}, Batch(run.data.X_validation))
     betas = BETAS if run.config.blend.beta is None else (run.config.blend.beta,)
-    return [
-        (beta, measure(run, candidates.labels, PaperBlend(beta).combine(candidates.log_scores))) for beta in betas
-    ]
+    return [(beta, measure(run, candidates.labels, PaperBlend(beta).combine(candidates.log_scores))) for beta in betas]
 
 
 def weights_of(beta: float, gamma: float, shares: dict[str, float]) -> dict[str, float]:

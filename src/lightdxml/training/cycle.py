@@ -62,9 +62,7 @@ def refresh(run: Run, state: CycleState, *, with_training: bool) -> None:
     validate(run, state, view)
 
 
-def train_label_encoder(
-    run: Run, state: CycleState, mu: NDArray[np.float32], x_hat: NDArray[np.float32]
-) -> None:
+def train_label_encoder(run: Run, state: CycleState, mu: NDArray[np.float32], x_hat: NDArray[np.float32]) -> None:
     """Do step 2: train Z_l for e_label epochs."""
     data, options = run.data, run.config.dense
     for epoch in range(options.label_epochs):
@@ -76,9 +74,7 @@ def train_label_encoder(
             run.progress(phase, 1, epoch=epoch, loss=loss)
 
 
-def build_index(
-    run: Run, state: CycleState, mu: NDArray[np.float32], x_hat: NDArray[np.float32]
-) -> NearnessView:
+def build_index(run: Run, state: CycleState, mu: NDArray[np.float32], x_hat: NDArray[np.float32]) -> NearnessView:
     """Embed the labels that have documents, and index the embeddings."""
     data, options = run.data, run.config.dense
     with run.phase("index") as phase:
@@ -142,9 +138,7 @@ def validate(run: Run, state: CycleState, nearness: NearnessView) -> None:
         # Of equals the later one: few validation documents cannot decide, and it has been trained longer.
         is_best = state.best is None or accuracy >= state.best.accuracy
         run.progress(phase, 1, beta=beta, kept=is_best, curve=curve, **metrics)
-    run.say(
-        f"refresh {state.refreshes}: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}"
-    )
+    run.say(f"refresh {state.refreshes}: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}")
     if not is_best:
         assert state.best is not None
         state.best.is_latest = False

@@ -98,9 +98,7 @@ class _BlendFit:
             results = choose.grid(run, candidates, shares)
             (beta, gamma), metrics = choose.choose_smooth(results, run.config.blend.grid_tolerance)
             run.progress(phase, 1, beta=beta, gamma=gamma, grid=results, **metrics)
-        run.say(
-            f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}, γ {gamma:g}"
-        )
+        run.say(f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}, γ {gamma:g}")
         return (beta, gamma), metrics
 
 
@@ -113,9 +111,7 @@ def _model(run: Run, blend: Blend) -> Model:
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail
         strength = choose.choose_tail(run, candidates.labels, scores, default)
-        measured = choose.tail_curve(
-            run, candidates.labels, scores, [tail * strength for tail in choose.TAILS]
-        )
+        measured = choose.tail_curve(run, candidates.labels, scores, [tail * strength for tail in choose.TAILS])
         curve = [(tail, metrics) for tail, (_, metrics) in zip(choose.TAILS, measured, strict=True)]
         run.progress(phase, 1, strength=strength, curve=curve)
     return Model(

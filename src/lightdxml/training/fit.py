@@ -104,9 +104,7 @@ def fit(
     return train(prepare(X, Y, config, dev), config, progress, **options)
 
 
-def prepare(
-    X: Any, Y: Any, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None
-) -> Prepared:
+def prepare(X: Any, Y: Any, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None) -> Prepared:
     """Check the data, and hold validation documents out unless `dev` is given."""
     X, Y = check_training_data(X, Y)
     parts = split(X, Y, config) if dev is None else (X, Y, *check_dev(dev, X, Y))
@@ -141,7 +139,6 @@ def train(
     except DivergedError as error:
         if error.kept is not None:
             error.kept = _with_counts(error.kept, prepared)
-        error.history = run.history
         raise
     return _with_counts(model, prepared), run.history
 

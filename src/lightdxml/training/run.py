@@ -165,9 +165,7 @@ class Run:
                 self.progress(current, 1)
         return self.product(phase, name)
 
-    def chunks(
-        self, phase: str, name: str, n: int, size: int, compute: Callable[[tuple[int, int]], Arrays]
-    ) -> Arrays:
+    def chunks(self, phase: str, name: str, n: int, size: int, compute: Callable[[tuple[int, int]], Arrays]) -> Arrays:
         """Return the product of a step that is computed in chunks of 0 … n, one after the other."""
 
         def fill() -> list[Arrays]:

@@ -12,7 +12,14 @@ from lightdxml.kernels import classifier as kernels
 from lightdxml.kernels import parallel
 from lightdxml.kernels.precision import BIAS_BYTES, SCALE_BYTES, as_bits, dequantize_classifier, quantize_int8
 from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect, mean_slope
-from lightdxml.views.dense.encoder import Encoder, check_scales, embeddings_of, feature_embeddings, restore_encoder, rounded
+from lightdxml.views.dense.encoder import (
+    Encoder,
+    check_scales,
+    embeddings_of,
+    feature_embeddings,
+    restore_encoder,
+    rounded,
+)
 
 if TYPE_CHECKING:
     from lightdxml.resources.estimate import Bytes, DataSizes

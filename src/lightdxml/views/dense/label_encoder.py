@@ -88,9 +88,7 @@ def train_epoch(
             inputs = mu[part]
             outputs = inputs @ W.T + b
             gradient = np.empty_like(outputs)
-            part_loss = bag.label_loss(
-                0, len(part), part, indptr, label_to_docs.indices, embeddings, outputs, gradient
-            )
+            part_loss = bag.label_loss(0, len(part), part, indptr, label_to_docs.indices, embeddings, outputs, gradient)
             return part_loss, np.concatenate([gradient.T @ inputs, gradient.sum(axis=0)[:, None]], axis=1)
 
         losses, gradients = zip(*parallel.run(gradient_of, parallel.fixed_chunks(len(chosen), _CHUNK)), strict=True)

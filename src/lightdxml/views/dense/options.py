@@ -26,7 +26,9 @@ class DenseOptions:
     label_epochs: int = setting(1, "Epochs of the label encoder per refresh (e_label).", low=0, high=1 << 20)
     refresh_every: int = setting(4, "Classifier epochs between two refreshes (ê_label).", low=1, high=1 << 20)
     learning_rate: float = setting(0.02, "Adam's learning rate of the classifier.", above=0, high=10)
-    vector_rate: float = setting(0.5, "Learning rate of the word vectors, relative to the classifier's.", low=0, high=10)
+    vector_rate: float = setting(
+        0.5, "Learning rate of the word vectors, relative to the classifier's.", low=0, high=10
+    )
     label_learning_rate: float = setting(0.001, "Adam's learning rate of the label encoder.", above=0, high=10)
     batch_size: int = setting(512, "Documents per step.", low=1, high=1 << 20)
     schedule: Schedule = setting(

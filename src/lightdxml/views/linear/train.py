@@ -110,9 +110,7 @@ def _choose_cost(
     X_held, truth = documents.X[held], Y[held][:, tried].toarray()
     precisions = []
     for cost in options.frequent_costs:
-        weights = solve(
-            Problem(documents, label_to_docs, tried, one_group(others, Y.shape[1], cost), FREQUENT, seed)
-        )
+        weights = solve(Problem(documents, label_to_docs, tried, one_group(others, Y.shape[1], cost), FREQUENT, seed))
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
         precisions.append(mean_average_precision(margins, truth))
     return options.frequent_costs[int(np.argmax(precisions))]
