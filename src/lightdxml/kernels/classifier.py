@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.prefetch import fetch, fetch_to_write
+from lightdxml.kernels.prefetch import prefetch_row, prefetch_row_for_write
 from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
 
@@ -204,8 +204,8 @@ def step(
     values = np.empty(most, np.float32)
     for c in range(start, stop):
         if c + _AHEAD < stop:
-            fetch_to_write(W[found[c + _AHEAD]])
-            fetch_to_write(mean[found[c + _AHEAD]])
+            prefetch_row_for_write(W[found[c + _AHEAD]])
+            prefetch_row_for_write(mean[found[c + _AHEAD]])
         label = found[c]
         w = W[label]
         first = found_pointers[c]
@@ -377,7 +377,7 @@ def cosines(
         x = directions[b]
         for i in range(places.shape[1]):
             if i + _AHEAD_TO_READ < places.shape[1]:
-                fetch(vectors[places[b, i + _AHEAD_TO_READ]])
+                prefetch_row(vectors[places[b, i + _AHEAD_TO_READ]])
             vector = vectors[places[b, i]]
             product = np.float32(0.0)
             for d in range(D):
@@ -416,7 +416,7 @@ def scores(
         x = X[b]
         for i in range(candidates.shape[1]):
             if i + _AHEAD_TO_READ < candidates.shape[1]:
-                fetch(W[max(0, candidates[b, i + _AHEAD_TO_READ])])
+                prefetch_row(W[max(0, candidates[b, i + _AHEAD_TO_READ])])
             label = candidates[b, i]
             if label < 0:
                 out[b, i] = -np.inf

@@ -25,7 +25,7 @@ from lightdxml.kernels.intrinsics import (
 )
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale, widen
-from lightdxml.kernels.prefetch import fetch
+from lightdxml.kernels.prefetch import prefetch_row
 from lightdxml.kernels.topk import push_topk
 
 _LANES = 16 if "+avx512f" in cpu_features() else 8 if "+avx" in cpu_features() else 4
@@ -127,7 +127,7 @@ def _fill_block(
         for i in range(first, first + _SQUARE):
             scales[i] = row_scale(vectors[row_ids[i]], dim)
             if i + _SQUARE < n:
-                fetch(vectors[row_ids[i + _SQUARE]])
+                prefetch_row(vectors[row_ids[i + _SQUARE]])
         if dim >= _SQUARE:
             _copy_rows(vectors, row_ids, first, dim, block)
         else:

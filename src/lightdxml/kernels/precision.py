@@ -23,7 +23,7 @@ _SCALE = np.float32(2.0**112)
 _BELOW_HALF = np.uint32(0x7FFF)
 _ONE = np.uint32(1)
 # Bytes of a row of int8 behind its numbers.
-SCALE = BIAS = 4
+SCALE_BYTES = BIAS_BYTES = 4
 _LARGEST, _ROWS = np.float32(127), 8192
 _13, _16 = np.uint32(13), np.uint32(16)
 
@@ -57,7 +57,7 @@ def quantize_int8(rows: NDArray[np.float32], biases: NDArray[np.float32] | None 
     [[127, -50]]
     """
     n, width = rows.shape
-    out = np.empty((n, width + SCALE + (0 if biases is None else BIAS)), dtype=np.int8)
+    out = np.empty((n, width + SCALE_BYTES + (0 if biases is None else BIAS_BYTES)), dtype=np.int8)
     # A part at a time: all of a large model in float32 would need several times its memory.
     for first in range(0, n, _ROWS):
         part = rows[first : first + _ROWS]
@@ -65,20 +65,20 @@ def quantize_int8(rows: NDArray[np.float32], biases: NDArray[np.float32] | None 
         steps = np.rint(part / np.where(scales > 0, scales, 1)[:, None])
         # Of the smallest numbers that there are the scale is too coarse.
         out[first : first + _ROWS, :width] = np.clip(steps, -_LARGEST, _LARGEST)
-        out[first : first + _ROWS, width : width + SCALE] = scales[:, None].view(np.int8)
+        out[first : first + _ROWS, width : width + SCALE_BYTES] = scales[:, None].view(np.int8)
     if biases is not None:
-        out[:, width + SCALE :] = np.ascontiguousarray(biases, dtype=np.float32)[:, None].view(np.int8)
+        out[:, width + SCALE_BYTES :] = np.ascontiguousarray(biases, dtype=np.float32)[:, None].view(np.int8)
     return out
 
 
-def width(array: NDArray[Any]) -> int:
+def row_width(array: NDArray[Any]) -> int:
     """Return how many numbers a row of vectors has.
 
-    >>> width(quantize_int8(np.ones((2, 3), dtype=np.float32))), width(np.ones((2, 3)))
+    >>> row_width(quantize_int8(np.ones((2, 3), dtype=np.float32))), row_width(np.ones((2, 3)))
     (3, 3)
     """
     columns = int(array.shape[1])
-    return columns - SCALE if array.dtype == np.int8 else columns
+    return columns - SCALE_BYTES if array.dtype == np.int8 else columns
 
 
 def dequantize(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -89,8 +89,8 @@ def dequantize(rows: NDArray[Any]) -> NDArray[np.float32]:
     """
     if rows.dtype != np.int8:
         return np.ascontiguousarray(rows, dtype=np.float32)
-    scales = np.ascontiguousarray(rows[:, -SCALE:]).view(np.float32)
-    widened: NDArray[np.float32] = rows[:, :-SCALE] * scales
+    scales = np.ascontiguousarray(rows[:, -SCALE_BYTES:]).view(np.float32)
+    widened: NDArray[np.float32] = rows[:, :-SCALE_BYTES] * scales
     return widened
 
 
@@ -102,13 +102,13 @@ def dequantize_classifier(rows: NDArray[Any]) -> NDArray[np.float32]:
     """
     if rows.dtype != np.int8:
         return np.ascontiguousarray(rows, dtype=np.float32)
-    biases = np.ascontiguousarray(rows[:, -BIAS:]).view(np.float32)
-    return np.concatenate([dequantize(rows[:, :-BIAS]), biases], axis=1)
+    biases = np.ascontiguousarray(rows[:, -BIAS_BYTES:]).view(np.float32)
+    return np.concatenate([dequantize(rows[:, :-BIAS_BYTES]), biases], axis=1)
 
 
 def row_scale(row: NDArray[Any], at: int) -> Any:
     """Return what the numbers of a row are to be multiplied by; its bytes begin at `at` where it is one of int8."""
-    return np.ascontiguousarray(row[at : at + SCALE]).view(np.float32)[0] if row.dtype == np.int8 else np.float32(1.0)
+    return np.ascontiguousarray(row[at : at + SCALE_BYTES]).view(np.float32)[0] if row.dtype == np.int8 else np.float32(1.0)
 
 
 @overload(row_scale, inline="always")
@@ -125,14 +125,14 @@ def _row_scale(row: Any, at: Any) -> Any:
 def row_bias(row: NDArray[Any], at: int) -> Any:
     """Return the bias of a classifier's row, whose weights end at `at`."""
     if row.dtype == np.int8:
-        return np.ascontiguousarray(row[at + SCALE : at + SCALE + BIAS]).view(np.float32)[0]
+        return np.ascontiguousarray(row[at + SCALE_BYTES : at + SCALE_BYTES + BIAS_BYTES]).view(np.float32)[0]
     return widen(row[at])
 
 
 @overload(row_bias, inline="always")
 def _row_bias(row: Any, at: Any) -> Any:
     def stored(row: Any, at: Any) -> Any:
-        return float_of_bytes(row, at + SCALE)
+        return float_of_bytes(row, at + SCALE_BYTES)
 
     def last(row: Any, at: Any) -> Any:
         return widen(row[at])
