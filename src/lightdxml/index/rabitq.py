@@ -148,9 +148,7 @@ class RaBitQIndex:
         return replace(self, candidates=int(min(n, max(nearest.shape[1], candidates))))
 
 
-def build_rabitq(
-    vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float = RECALL
-) -> RaBitQIndex:
+def build_rabitq(vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float = RECALL) -> RaBitQIndex:
     """Encode unit vectors and calibrate the number of candidates.
 
     Parameters
@@ -251,9 +249,7 @@ def _thresholds(codes: _Codes, queries: _Queries, candidates: int) -> NDArray[np
     return kth_largest(sample, wanted, np.empty(_BINS, dtype=np.int64))
 
 
-def _rerank(
-    codes: _Codes, queries: NDArray[np.float32], k: int, candidates: int, parts: int
-) -> NDArray[np.uint64]:
+def _rerank(codes: _Codes, queries: NDArray[np.float32], k: int, candidates: int, parts: int) -> NDArray[np.uint64]:
     """Return the keys of the best k of about this many candidates per query by int8 products.
 
     The blocks are scanned in so many parts at the same time.

@@ -217,9 +217,13 @@ def _load_floats(builder: Any, pointer: Any) -> Any:
         return builder.fpext(builder.bitcast(values, ir.VectorType(ir.HalfType(), _SQUARE)), floats)
     # As `precision.widen` does it.
     bits = builder.zext(values, integers)
-    size = builder.shl(builder.and_(bits, ir.Constant(integers, [0x7FFF] * _SQUARE)), ir.Constant(integers, [13] * _SQUARE))
+    size = builder.shl(
+        builder.and_(bits, ir.Constant(integers, [0x7FFF] * _SQUARE)), ir.Constant(integers, [13] * _SQUARE)
+    )
     size = builder.fmul(builder.bitcast(size, floats), ir.Constant(floats, [2.0**112] * _SQUARE))
-    sign = builder.shl(builder.and_(bits, ir.Constant(integers, [0x8000] * _SQUARE)), ir.Constant(integers, [16] * _SQUARE))
+    sign = builder.shl(
+        builder.and_(bits, ir.Constant(integers, [0x8000] * _SQUARE)), ir.Constant(integers, [16] * _SQUARE)
+    )
     return builder.bitcast(builder.or_(builder.bitcast(size, integers), sign), floats)
 
 
