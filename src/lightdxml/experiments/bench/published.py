@@ -1,4 +1,4 @@
-"""Published results, to stand next to measured ones: the paper's tables and the Extreme Classification repository's."""
+"""Published results: the tables of the LightDXML paper and of the Extreme Classification repository."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ Three = tuple[float | None, float | None, float | None]
 
 @dataclass(frozen=True)
 class Published:
-    """One published row; None stands for what was not published.
+    """One published row. None means that the value was not published.
 
     Attributes
     ----------
     data, method
-        Their published names.
+        Names as published.
     kind
-        `Embd`, `Tree`, `DL` as in the paper, or `OVA`: one-vs-all.
+        `Embd`, `Tree` or `DL` as in the paper, or `OVA` (one-vs-all).
     P, PSP
         At 1, 3 and 5, in percent.
     train_seconds, size_mb, query_ms
-        Training time, size of the model (1 GB is 1,000 MB) and milliseconds per query.
+        Training time, model size (1 GB is 1,000 MB) and prediction time per query.
     source
-        Who published it.
+        Where it was published.
     hardware
-        What it ran on.
+        The hardware it ran on.
     notes
-        What to know before comparing.
+        Cautions for comparisons.
     """
 
     data: str
@@ -45,23 +45,20 @@ class Published:
     notes: tuple[str, ...]
 
     def value(self, name: str) -> float | None:
-        """Return a value by its name in a measured cell; queries are taken to have come in batches.
+        """Return a value by the name it has in a measured cell. Published query times count as batch times.
 
         >>> row = rows("EURLex-4K")[-1]
         >>> row.method, row.value("P@3"), row.value("train_seconds"), row.value("peak_mb")
         ('MatchXML', 76.02, 720.0, None)
         """
-        measure, _, k = name.partition("@")
-        if measure in ("P", "PSP") and k in ("1", "3", "5"):
-            three: Three = getattr(self, measure)
-            return three[("1", "3", "5").index(k)]
-        known = {"train_seconds": self.train_seconds, "size_mb": self.size_mb, "batch_ms": self.query_ms}
-        return known.get(name)
+        values = {f"{metric}@{k}": self.__dict__[metric][i] for metric in ("P", "PSP") for i, k in enumerate((1, 3, 5))}
+        values |= {"train_seconds": self.train_seconds, "size_mb": self.size_mb, "batch_ms": self.query_ms}
+        return values.get(name)
 
 
 @dataclass(frozen=True)
 class ModuleTimes:
-    """The published seconds of a method's modules: M1, M2, M3+M4 and the re-ranker."""
+    """Published training seconds per module: M1, M2, M3+M4 and the re-ranker."""
 
     data: str
     method: str
@@ -71,7 +68,7 @@ class ModuleTimes:
 
 
 def rows(data: str | None = None) -> list[Published]:
-    """Return the published rows, of all data sets or of one, whichever way its name is written.
+    """Return the published rows of all data sets or of one.
 
     >>> [(row.method, row.P[0]) for row in rows("eurlex-4k") if row.train_seconds == 75]
     [('LightDXML', 82.38)]
@@ -84,27 +81,27 @@ def rows(data: str | None = None) -> list[Published]:
 
 
 def module_times(data: str | None = None) -> list[ModuleTimes]:
-    """Return the paper's module times; its `WT-320K` is WikiSeeAlsoTitles-350K.
+    """Return the paper's module times. The paper's `WT-320K` is WikiSeeAlsoTitles-350K.
 
     >>> [times.seconds["M1"] for times in module_times("Wiki10-31K")]
     [186.0, 84.1]
     """
-    return [ModuleTimes(**one) for one in _content()["modules"] if data is None or same_name(one["data"], data)]
+    return [ModuleTimes(**row) for row in _content()["modules"] if data is None or same_name(row["data"], data)]
 
 
 def same_name(one: str, other: str) -> bool:
-    """Tell whether two names mean the same data set: only letters and digits count.
+    """Return whether two names denote the same data set. Only letters and digits count.
 
     >>> same_name("EURLex-4K", "eurlex4k"), same_name("EURLex-4K", "EURLex-4.3K")
     (True, False)
     """
-    return _letters(one) == _letters(other)
+    return _alphanumeric(one) == _alphanumeric(other)
 
 
-def _letters(name: str) -> str:
+def _alphanumeric(name: str) -> str:
     return "".join(character for character in name.lower() if character.isalnum())
 
 
 def _content() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(files("lightdxml.experiments.bench").joinpath("published.json").read_text("utf-8"))
+    content: dict[str, Any] = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
     return content
