@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from lightdxml.experiments.bench import figures
 from lightdxml.experiments.bench.figures import BLUE, GREY, ORANGE
 
-Curve = list[tuple[Any, Mapping[str, float]]]
+Curve = Sequence[tuple[Any, Mapping[str, float]]]
 
 _COLORS = {"P@1": BLUE, "PSP@1": ORANGE}
 
@@ -48,8 +48,9 @@ def write(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any] |
             _panels(part.subplots(2, sharex=True), name, curve, defaults.get(name))
         handles = [Line2D([], [], color=color, marker="o", label=metric) for metric, color in _COLORS.items()]
         if defaults:
-            ring = {"linestyle": ":", "marker": "o", "markerfacecolor": "white"}
-            handles.append(Line2D([], [], color=GREY, label="default", **ring))
+            handles.append(
+                Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white", label="default")
+            )
         figures.add_legend(figure, handles)
         figures.save(figure, path)
 

@@ -121,7 +121,8 @@ def _batch_ms(model: Method, X: csr_matrix) -> float:
     model.rank(X[:_WARM_UP], max(CUTOFFS))
     start = time.perf_counter()
     model.rank(X, max(CUTOFFS))
-    return 1000 * (time.perf_counter() - start) / max(1, X.shape[0])
+    seconds = time.perf_counter() - start
+    return 1000 * seconds / max(1, int(X.shape[0]))
 
 
 def _single_ms(model: Method, X: csr_matrix) -> dict[str, float]:

@@ -103,12 +103,12 @@ def percent_limits(values: Sequence[float]) -> tuple[float, float]:
 
 
 def set_log_ticks(axis: Axis, low: float, high: float) -> None:
-    """Put at most six round numbers on a logarithmic axis."""
+    """Put at most five round numbers on a logarithmic axis."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps, stride in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
         ticks = [step * 10.0**power for power in powers[::stride] for step in steps]
         ticks = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
-        if len(ticks) <= 6:
+        if len(ticks) <= 5:
             break
     set_ticks(axis, ticks)
 

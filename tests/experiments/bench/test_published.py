@@ -27,7 +27,7 @@ def test_the_papers_eurlex_row_is_as_printed() -> None:
         ("AmazonTitles-670K", "AnnexML PfastreXML FastXML Bonsai Parabel Astec LightDXML"),
     ],
 )
-def test_all_methods_of_the_papers_table_are_there(data: str, methods: str) -> None:
+def test_all_methods_of_the_papers_table_are_listed(data: str, methods: str) -> None:
     assert [row.method for row in rows(data) if row.source == PAPER] == methods.split()
 
 
@@ -43,7 +43,7 @@ def test_every_row_is_plausible() -> None:
         assert row.source == PAPER or row.hardware is None
 
 
-def test_no_row_is_there_twice() -> None:
+def test_no_row_is_listed_twice() -> None:
     keys = [(row.data, row.method, row.source) for row in rows()]
     assert len(set(keys)) == len(keys)
 
@@ -53,14 +53,14 @@ def test_units_are_seconds_and_megabytes() -> None:
     assert (astec.train_seconds, astec.size_mb) == (3.9 * 3600, 10_900.0)
 
 
-def test_what_is_not_available_is_none() -> None:
+def test_unpublished_values_are_none() -> None:
     (annexml,) = (row for row in rows("Wiki10-31K") if row.method == "AnnexML")
     assert annexml.query_ms is None
     (light,) = (row for row in rows("AmazonCat-13K") if row.method == "LightXML")
     assert light.PSP == (None, None, None)
 
 
-def test_cautions_stand_at_the_rows_they_concern() -> None:
+def test_cautions_are_attached_to_their_rows() -> None:
     (bonsai,) = (row for row in rows("AmazonCat-13K") if row.method == "Bonsai")
     assert bonsai.train_seconds == 75.6
     assert any("1.26 h" in note for note in bonsai.notes)
@@ -68,19 +68,19 @@ def test_cautions_stand_at_the_rows_they_concern() -> None:
     assert shifted == {"AnnexML", "SLEEC", "PfastreXML", "FastXML"}
 
 
-def test_rows_that_the_paper_did_not_run_have_no_hardware() -> None:
+def test_rows_that_the_paper_copied_have_no_hardware() -> None:
     (parabel,) = (row for row in rows("AmazonTitles-670K") if row.method == "Parabel")
     assert parabel.hardware is None
     assert parabel.notes == ("the paper took this row from the XC repository",)
 
 
-def test_values_go_by_the_names_of_measured_ones() -> None:
+def test_published_values_have_the_names_of_measured_ones() -> None:
     (row,) = (row for row in rows("EURLex-4K") if row.method == "LightDXML")
     names = ("P@1", "PSP@5", "train_seconds", "size_mb", "batch_ms", "single_ms.p50", "nDCG@1", "P@2")
     assert [row.value(name) for name in names] == [82.38, 47.39, 75.0, 23.2, 0.42, None, None, None]
 
 
-def test_names_of_data_sets_may_be_written_in_other_ways() -> None:
+def test_punctuation_in_names_of_data_sets_does_not_matter() -> None:
     assert rows("wiki10_31k") == rows("Wiki10-31K") != []
     assert rows("eurlex57k") == []
     assert not same_name("Delicious", "Delicious-200K")
