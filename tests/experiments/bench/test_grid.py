@@ -146,7 +146,7 @@ def test_reports_are_written(out: Path, source: Path) -> None:
 def test_data_sets_with_the_same_name_are_rejected_before_any_work(tmp_path: Path, source: Path) -> None:
     other = shutil.copytree(source, tmp_path / "other" / "tiny")
     plan = Plan((str(source), str(other)), (KNN,), tmp_path / "out")
-    with pytest.raises(ValueError, match=r"tiny and .*tiny are both called tiny"):
+    with pytest.raises(ValueError, match="two data sets are called tiny"):
         grid.run(plan)
     assert not (tmp_path / "out").exists()
 

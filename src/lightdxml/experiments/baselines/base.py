@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+
+from lightdxml.kernels import parallel
+
+Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
 class TooLargeError(ValueError):
@@ -81,7 +85,7 @@ class Method(ABC):
         """
 
     @abstractmethod
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Return the top k labels per document, best first, and their scores; label -1 and score 0 for none."""
 
     def along(self, setting: str, values: Sequence[Any]) -> Iterator[tuple[Any, Method]]:
@@ -93,7 +97,22 @@ class Method(ABC):
         """Write everything that prediction needs into an empty folder. Its size is the model size."""
 
 
-def top_k_sparse(scores: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def rank_chunks(
+    rank: Callable[[csr_matrix], Ranked], X: csr_matrix, k: int, *, chunk_size: int, threads: int
+) -> Ranked:
+    """Rank chunks of documents in parallel. The chunks do not depend on the number of threads."""
+    labels = np.empty((X.shape[0], k), dtype=np.int32)
+    scores = np.empty((X.shape[0], k), dtype=np.float32)
+
+    def fill(rows: tuple[int, int]) -> None:
+        labels[slice(*rows)], scores[slice(*rows)] = rank(X[slice(*rows)])
+
+    with parallel.use_threads(threads):
+        parallel.run(fill, parallel.fixed_chunks(X.shape[0], max(1, chunk_size)))
+    return labels, scores
+
+
+def top_k_sparse(scores: csr_matrix, k: int) -> Ranked:
     """Return the columns of the k highest positive scores per row, and the scores. Ties go to the lower column.
 
     >>> top_k_sparse(csr_matrix([[0.0, 0.5, 0.9], [0.0, 0.0, 0.0]]), 2)[0].tolist()
@@ -113,9 +132,7 @@ def top_k_sparse(scores: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray
     return labels, values
 
 
-def ranked_pairs(
-    rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def ranked_pairs(rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int) -> Ranked:
     """Return n rows of at most k pairs (label, score) as two arrays, padded with -1 and 0.
 
     >>> ranked_pairs([[(4, 0.5)], []], 2, 2)[0].tolist()

@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.files import writing_text
-from lightdxml.experiments.baselines.base import Method, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
 
 _BATCH = 4096
 _LABEL = "__label__"
@@ -65,7 +63,7 @@ class FastText(Method):
         self.settings["lr"] /= 2
         return self._train(path, seed, threads)
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels by their probabilities."""
         return ranked_pairs(self._pairs(X, k), X.shape[0], k)
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.base import Method, top_k_sparse
-from lightdxml.kernels import parallel
+from lightdxml.experiments.baselines.base import Method, Ranked, rank_chunks, top_k_sparse
 from lightdxml.persistence import arrays
 
 _CHUNK_COSINES = 1 << 22
@@ -35,23 +33,15 @@ class KNN(Method):
             self._index = csr_matrix(X.T, dtype=np.float32)
             self._Y = csr_matrix(Y, dtype=np.float32, copy=True)
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels by the sum of the cosines of the neighbors that have them."""
-        X = csr_matrix(X, dtype=np.float32)
-        labels = np.empty((X.shape[0], k), dtype=np.int32)
-        scores = np.empty((X.shape[0], k), dtype=np.float32)
-
-        def fill(rows: tuple[int, int]) -> None:
-            part = slice(*rows)
-            labels[part], scores[part] = top_k_sparse(self._votes(X[part]), k)
-
-        with parallel.use_threads(self._threads):
-            size = max(1, _CHUNK_COSINES // max(1, self._index.shape[1]))
-            parallel.run(fill, parallel.fixed_chunks(X.shape[0], size))
-        return labels, scores
+        chunk_size = _CHUNK_COSINES // max(1, self._Y.shape[0])
+        return rank_chunks(
+            lambda part: top_k_sparse(self._votes(part), k), X, k, chunk_size=chunk_size, threads=self._threads
+        )
 
     def _votes(self, X: csr_matrix) -> csr_matrix:
-        neighbors, cosines = top_k_sparse(X @ self._index, self.settings["neighbors"])
+        neighbors, cosines = top_k_sparse(csr_matrix(X, dtype=np.float32) @ self._index, self.settings["neighbors"])
         found = neighbors >= 0
         indptr = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
         weights = csr_matrix((cosines[found], neighbors[found], indptr), shape=(X.shape[0], self._Y.shape[0]))

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.parallel import Parallel, delayed
 
-from lightdxml.experiments.baselines.base import Method, TooLargeError
-from lightdxml.kernels import parallel, ranking
+from lightdxml.experiments.baselines.base import Method, Ranked, TooLargeError, rank_chunks
+from lightdxml.kernels import ranking
 from lightdxml.persistence import arrays
 
 _MAX_PAIRS = 30_000_000
@@ -71,21 +71,16 @@ class OVA(Method):
         run = Parallel(n_jobs=processes, return_as="generator")
         return run(delayed(LinearSVC(random_state=seed, **self.settings).fit)(X, y) for y in targets)
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels by their margins."""
-        X = csr_matrix(X, dtype=np.float32)
-        labels = np.empty((X.shape[0], k), dtype=np.int32)
-        margins = np.empty((X.shape[0], k), dtype=np.float32)
+        chunk_size = _CHUNK_SCORES // max(1, len(self._labels))
+        return rank_chunks(lambda part: self._rank(part, k), X, k, chunk_size=chunk_size, threads=self._threads)
 
-        def fill(rows: tuple[int, int]) -> None:
-            part = X[slice(*rows)]
-            scores = np.ascontiguousarray(part @ self._weights.T + self._biases, dtype=np.float32)
-            candidates = np.tile(self._labels, (part.shape[0], 1))
-            ranking.top_of_rows(0, part.shape[0], candidates, scores, labels[slice(*rows)], margins[slice(*rows)])
-
-        with parallel.use_threads(self._threads):
-            size = max(1, _CHUNK_SCORES // max(1, len(self._labels)))
-            parallel.run(fill, parallel.fixed_chunks(X.shape[0], size))
+    def _rank(self, X: csr_matrix, k: int) -> Ranked:
+        scores = np.asarray(X @ self._weights.T + self._biases, dtype=np.float32, order="C")
+        labels, margins = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
+        candidates = np.tile(self._labels, (X.shape[0], 1))
+        ranking.top_of_rows(0, X.shape[0], candidates, scores, labels, margins)
         return labels, np.where(labels >= 0, expit(margins), np.float32(0))
 
     def save(self, folder: Path) -> None:

@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.base import Method, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
 
 
 class PLT(Method):
@@ -51,7 +49,7 @@ class PLT(Method):
         with self.phase("load"):
             self._model.load()
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels by their probabilities."""
         return ranked_pairs(self._model.predict_proba(csr_matrix(X), top_k=k), X.shape[0], k)
 

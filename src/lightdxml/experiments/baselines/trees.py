@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.xc_text import write_labelled
-from lightdxml.experiments.baselines.base import Method, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
 
 
 class Parabel(Method):
@@ -59,7 +58,7 @@ class Parabel(Method):
                 self._model = omikuji.Model.train_on_data(str(path), parameters, threads)
         self._model.init_prediction_thread_pool(threads)
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels one document at a time: omikuji's Python interface has no batches."""
         return ranked_pairs(self._pairs(X, k), X.shape[0], k)
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lightdxml.data.files import writing_text
 from lightdxml.experiments.baselines.ours import Ours
 from lightdxml.experiments.bench import ablation_plot, results, tables
 from lightdxml.experiments.bench.ablation_plot import Curve
@@ -110,27 +109,22 @@ def _defaults(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
-    """Write one figure per data set, a Markdown table, and all cells as JSON and CSV; return the files."""
-    results.check_comparable(cells)
-    written = []
-    for data in results.unique(cells, "data"):
+    """Write all cells as JSON and CSV, a table as Markdown, and one figure per data set; return the files."""
+    names = results.unique(cells, "data")
+    written = tables.write_files(cells, "\n\n".join(_table(cells, data) for data in names) + "\n", out / "ablation")
+    for data in names:
         if found := curves(cells, data):
             path = out / f"ablation-{data}.png"
             ablation_plot.write(found, path, _defaults(next(cell for cell in cells if cell["data"] == data)))
             written.append(path)
-    with writing_text(out / "ablation.md") as stream:
-        stream.write("\n\n".join(_table(cells, data) for data in results.unique(cells, "data")) + "\n")
-    results.write_json(out / "ablation.json", list(cells))
-    tables.write_csv(cells, out / "ablation.csv")
-    return [*written, *(out / f"ablation.{suffix}" for suffix in ("md", "json", "csv"))]
+    return written
 
 
 def _table(cells: Sequence[dict[str, Any]], data: str) -> str:
     """Return a Markdown table of the variants, with the differences from the default in parentheses."""
     groups = [group for group in results.grouped(cells) if group.data == data]
     base = next((group for group in groups if group.method == _DEFAULT and group.done), None)
-    titles = ("Variant", *_METRICS, "training time", "model size")
-    lines = [f"### {data}", "", f"| {' | '.join(titles)} |", "|---" + "|---:" * 8 + "|"]
+    lines = [f"### {data}", "", *tables.head("Variant", *_METRICS, "training time", "model size")]
     for group in groups:
         if group.done:
             values = [_value(group, base, name) for name in _METRICS]
@@ -138,7 +132,7 @@ def _table(cells: Sequence[dict[str, Any]], data: str) -> str:
             values.append(tables.megabytes(group.values["size_mb"].mean))
         else:
             values = [group.rest[0]["message"], *[""] * 7]
-        lines.append(f"| {group.title} | {' | '.join(values)} |")
+        lines.append(tables.row(group.title, *values))
     return "\n".join(lines)
 
 

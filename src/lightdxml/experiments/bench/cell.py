@@ -41,16 +41,14 @@ class Job:
 
     Attributes
     ----------
-    data, method
-        Names of the data set and the method.
+    data, method, name
+        Names of the data set and the method, and the name in tables if it differs from the method's.
     matrices, result
         The folder of the matrices and the result file.
     repeat, seed, threads, settings
-        Number of the repeat, from 0; its random seed, number of threads and settings of the method.
+        Number of the repeat, from 0; its seed, number of threads and settings of the method.
     along
         Settings to vary after training, with their values.
-    name
-        The name in tables, if it differs from the method's.
     parent
         Id of the process that waits for the cell.
     """
@@ -80,7 +78,7 @@ def header(job: Job) -> dict[str, Any]:
         "settings": {**chosen.defaults, **job.settings},
         "versions": machine.versions(chosen.distributions),
         "machine": machine.describe(),
-        "sizes": matrices.read_sizes(Path(job.matrices)),
+        "sizes": matrices.read_facts(Path(job.matrices))["sizes"],
     }
 
 

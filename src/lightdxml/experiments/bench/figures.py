@@ -18,30 +18,20 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from lightdxml.data.files import writing
 
-BLUE, ORANGE, GREY, _INK = "#3b82c4", "#d9772b", "#888888", "#333333"
+BLUE, ORANGE, GREY = "#3b82c4", "#d9772b", "#888888"
 _DPI = 150
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
-    "text.color": _INK,
     "text.parse_math": False,  # a $ in a name is not a formula
     "axes.edgecolor": GREY,
-    "axes.labelcolor": _INK,
     "axes.titlesize": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.unicode_minus": False,
     "grid.color": GREY,
     "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "xtick.color": GREY,
-    "xtick.labelcolor": _INK,
-    "ytick.color": GREY,
-    "ytick.labelcolor": _INK,
     "legend.frameon": False,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
 }
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from lightdxml.data.files import writing_text
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import cell, matrices, plots, process, published, results, tables
 from lightdxml.experiments.bench.cell import Job
@@ -198,13 +197,8 @@ def _run_cell(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
 
 def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
     """Write all cells as JSON and CSV, tables as Markdown, and plots; return the files."""
-    results.check_comparable(cells)
-    results.write_json(out / "results.json", list(cells))
-    tables.write_csv(cells, out / "results.csv")
-    parts = [tables.markdown(cells, published.rows()), tables.module_table(cells), tables.settings_table(cells)]
-    with writing_text(out / "results.md") as stream:
-        stream.write("\n\n".join(part.strip() for part in parts if part.strip()) + "\n")
-    written = [out / name for name in ("results.json", "results.csv", "results.md")]
+    parts = (tables.markdown(cells, published.rows()), tables.module_table(cells), tables.settings_table(cells))
+    written = tables.write_files(cells, "\n".join(filter(None, parts)), out / "results")
     if any(entry["status"] == "done" for entry in cells):
         written += plots.write_all(cells, out)
     return written

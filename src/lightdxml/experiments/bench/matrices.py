@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -59,16 +58,12 @@ def check_names(sources: Sequence[str]) -> None:
 
     >>> check_names(["see-also", "see-also"])
     Traceback (most recent call last):
-    ValueError: see-also and see-also are both called see-also: rename one, or run each with its own --out
+    ValueError: two data sets are called see-also: rename one, or run each with its own --out
     """
-    known: dict[str, str] = {}
-    for source in sources:
-        name = name_of(source)
-        if name in known:
-            raise ValueError(
-                f"{known[name]} and {source} are both called {name}: rename one, or run each with its own --out"
-            )
-        known[name] = source
+    names = [name_of(source) for source in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two data sets are called {name}: rename one, or run each with its own --out")
 
 
 def name_of(source: str) -> str:
@@ -81,10 +76,9 @@ def name_of(source: str) -> str:
     if isinstance(place, str):
         return place
     name = innermost(place).name if place.is_dir() else base_name(place).partition(".")[0]
-    name = re.sub(r"[/\\\x00-\x1f]", "-", name).lstrip(".")
-    if not name:
+    if not name.lstrip("."):
         raise DataError(source, "a hidden file", "a file or folder with a plain name")
-    return name
+    return name.lstrip(".")
 
 
 def _locate(source: str) -> Path | str:
@@ -112,7 +106,7 @@ def prepare(source: str, folder: Path, text: TextOptions, seed: int = 0) -> Path
         "text": asdict(text) if data.train.X is None else None,
     }
     if (target / _FACTS).exists():
-        known = _read_facts(target)
+        known = read_facts(target)
         if any(known[name] != facts[name] for name in facts):
             raise ValueError(f"{target} was built from other data or with other text settings: use another --out")
         return target
@@ -121,7 +115,11 @@ def prepare(source: str, folder: Path, text: TextOptions, seed: int = 0) -> Path
     if data.test is None:
         data = split(data, test=_TEST_FRACTION, seed=seed)
     parts = _build(data, text)
-    facts |= {"propensity": registry.propensity_constants(data.name), "sizes": _sizes(parts)}
+    (n, features), (_, labels), n_test = parts["train_X"].shape, parts["train_Y"].shape, parts["test_X"].shape[0]
+    facts |= {
+        "propensity": registry.propensity_constants(data.name),
+        "sizes": {"train": n, "test": n_test, "features": features, "labels": labels},
+    }
     target.mkdir(parents=True)
     for name, matrix in parts.items():
         scipy.sparse.save_npz(target / f"{name}.npz", matrix, compressed=False)
@@ -151,11 +149,6 @@ def _build(data: Dataset, text: TextOptions) -> dict[str, csr_matrix]:
     return parts
 
 
-def _sizes(parts: dict[str, csr_matrix]) -> dict[str, int]:
-    X, Y = parts["train_X"], parts["train_Y"]
-    return {"train": X.shape[0], "test": parts["test_X"].shape[0], "features": X.shape[1], "labels": Y.shape[1]}
-
-
 def fingerprint(data: Dataset) -> str:
     """Return a hash of all documents and labels.
 
@@ -179,23 +172,17 @@ def fingerprint(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _read_facts(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return what is known about prepared matrices, such as their `sizes`."""
     facts: dict[str, Any] = json.loads((folder / _FACTS).read_text("utf-8"))
     return facts
 
 
-def read_sizes(folder: Path) -> dict[str, int]:
-    """Return the numbers of documents, features and labels of prepared matrices."""
-    sizes: dict[str, int] = _read_facts(folder)["sizes"]
-    return sizes
-
-
 def read(folder: Path) -> Matrices:
     """Read matrices that `prepare` built."""
-    X, Y, X_test, Y_test = (_load(folder / f"{name}.npz") for name in ("train_X", "train_Y", "test_X", "test_Y"))
-    ignore = _load(folder / "ignore.npz") if (folder / "ignore.npz").exists() else None
-    return Matrices(X, Y, X_test, Y_test, ignore, inverse_propensity(Y, *_read_facts(folder)["propensity"]))
-
-
-def _load(path: Path) -> csr_matrix:
-    return csr_matrix(scipy.sparse.load_npz(path))
+    names = ("train_X", "train_Y", "test_X", "test_Y", "ignore")
+    paths = {name: folder / f"{name}.npz" for name in names}
+    parts = {name: csr_matrix(scipy.sparse.load_npz(path)) for name, path in paths.items() if path.exists()}
+    X, Y, X_test, Y_test = (parts[name] for name in names[:4])
+    inv_propensity = inverse_propensity(Y, *read_facts(folder)["propensity"])
+    return Matrices(X, Y, X_test, Y_test, parts.get("ignore"), inv_propensity)

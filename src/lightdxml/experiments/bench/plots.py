@@ -60,12 +60,12 @@ def write_all(cells: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
     if not cells:
         raise ValueError("nothing to plot: the benchmark has no cells")
     check_comparable(cells)
-    prediction = {"single_ms.p50": "single document (median)", "batch_ms": "batch"}
+    prediction = (_Bar("single_ms.p50", "single document (median)", 1.0), _Bar("batch_ms", "batch", 0.45))
     with figures.style():
         drawn = {
             "accuracy-time": _scatter(cells, ("train_seconds", "training time (s, log scale)"), ("P@1", "P@1 (%)")),
             "head-tail": _scatter(cells, ("P@1", "P@1 (%)"), ("PSP@1", "PSP@1 (%)")),
-            "size": _bars(cells, {"size_mb": ""}, "model size (MB, log scale)", megabytes),
+            "size": _bars(cells, [_Bar("size_mb", "", 1.0)], "model size (MB, log scale)", megabytes),
             "latency": _bars(cells, prediction, "ms per document (log scale)", number),
         }
         for name, figure in drawn.items():
@@ -117,14 +117,14 @@ def _scatter(cells: Sequence[dict[str, Any]], x: tuple[str, str], y: tuple[str, 
 
 def _points(axes: Axes, groups: Sequence[Group], x: str, y: str, look: Mapping[str, Look]) -> None:
     """Draw the mean of each method, and the range of its repeats if there are several."""
-    log_x = x.endswith("_seconds")
+    log_x = x == "train_seconds"
     across, up = [], []
     for group in groups:
-        at_x = [max(value, _SMALLEST) if log_x else value for value in _range(group, x)]
-        at_y = _range(group, y)
-        _point(axes, at_x, at_y, look[group.method], ours=_is_ours(group.method))
-        across += at_x
-        up += at_y
+        xs = [max(value, _SMALLEST) if log_x else value for value in group.values[x]]
+        ys = list(group.values[y])
+        _point(axes, xs, ys, look[group.method], ours=_is_ours(group.method))
+        across += xs
+        up += ys
     axes.set_ylim(*figures.percent_limits(up))
     if not log_x:
         axes.set_xlim(*figures.percent_limits(across))
@@ -137,72 +137,60 @@ def _points(axes: Axes, groups: Sequence[Group], x: str, y: str, look: Mapping[s
     figures.set_log_ticks(axes.xaxis, *axes.get_xlim())
 
 
-def _range(group: Group, name: str) -> list[float]:
-    value = group.values[name]
-    return [value.low, value.mean, value.high]
-
-
-def _point(axes: Axes, x: Sequence[float], y: Sequence[float], look: Look, *, ours: bool) -> None:
-    if x[0] < x[2] or y[0] < y[2]:
-        axes.plot([x[0], x[2]], [y[1], y[1]], color=look.color, linewidth=1)
-        axes.plot([x[1], x[1]], [y[0], y[2]], color=look.color, linewidth=1)
+def _point(axes: Axes, xs: Sequence[float], ys: Sequence[float], look: Look, *, ours: bool) -> None:
+    """Draw a point; xs and ys are mean, minimum and maximum."""
+    axes.hlines(ys[0], xs[1], xs[2], color=look.color, linewidth=1)
+    axes.vlines(xs[0], ys[1], ys[2], color=look.color, linewidth=1)
     # Larger markers lie below smaller ones, so that none is hidden.
-    axes.scatter(
-        [x[1]],
-        [y[1]],
-        s=95 if ours else 60,
-        color=look.color,
-        marker=look.marker,
-        edgecolors="white",
-        linewidths=0.8,
-        alpha=0.9,
-        zorder=3 if ours else 4,
-    )
+    size, zorder = (95, 3) if ours else (60, 4)
+    shape: dict[str, Any] = {"color": look.color, "marker": look.marker, "edgecolors": "white", "linewidths": 0.8}
+    axes.scatter([xs[0]], [ys[0]], s=size, alpha=0.9, zorder=zorder, **shape)
 
 
-def _bars(
-    cells: Sequence[dict[str, Any]], series: Mapping[str, str], label: str, write: Callable[[float], str]
-) -> Figure:
-    """Draw one row of bars per method; `series` maps the names of values to their legend."""
+class _Bar(NamedTuple):
+    """A kind of bar: name of the value, legend, opacity."""
+
+    name: str
+    title: str
+    alpha: float
+
+
+def _bars(cells: Sequence[dict[str, Any]], kinds: Sequence[_Bar], label: str, write: Callable[[float], str]) -> Figure:
+    """Draw a row of bars per method."""
     look = looks(unique(cells, "method"))
     # A row must hold its bars and the lines of the longest name.
     lines = max(wrap(method).count("\n") + 1 for method in look)
-    height = len(look) * max(0.14 + 0.15 * len(series), 0.05 + 0.155 * lines) + 0.9
+    height = len(look) * max(0.14 + 0.15 * len(kinds), 0.05 + 0.155 * lines) + 0.9
     figure, panels = _panels(unique(cells, "data"), 3.3, height, share_y=True)
     for name, axes in panels.items():
-        _bar_panel(axes, {group.method: group for group in grouped(cells) if group.data == name}, look, series, write)
+        _bar_panel(axes, {group.method: group for group in grouped(cells) if group.data == name}, look, kinds, write)
         axes.set(xlabel=label)
-    if len(series) > 1:
-        handles = [Patch(color=GREY, alpha=_alpha(i), label=title) for i, title in enumerate(series.values())]
-        figures.add_legend(figure, handles)
+    if len(kinds) > 1:
+        figures.add_legend(figure, [Patch(color=GREY, alpha=kind.alpha, label=kind.title) for kind in kinds])
     return figure
-
-
-def _alpha(i: int) -> float:
-    return (1.0, 0.45)[i]
 
 
 def _bar_panel(
     axes: Axes,
     groups: Mapping[str, Group],
     look: Mapping[str, Look],
-    series: Mapping[str, str],
+    kinds: Sequence[_Bar],
     write: Callable[[float], str],
 ) -> None:
-    means = [mean for group in groups.values() for name in series if (mean := group.mean(name))]
+    means = [mean for group in groups.values() for kind in kinds if (mean := group.mean(kind.name))]
     # Bars start at a power of ten clearly below all values.
     low = 10.0 ** math.floor(math.log10(min(means) / 1.5)) if means else 0.1
     high = max(means, default=1.0)
-    thickness = 0.8 / len(series)
+    thickness = 0.8 / len(kinds)
     for row, (method, one) in enumerate(look.items()):
         group = groups.get(method)
-        if group is None or not any(name in group.values for name in series):
+        if group is None or not any(kind.name in group.values for kind in kinds):
             figures.write_beside(axes, low, row, _why(group), color=GREY)
             continue
-        for i, name in enumerate(series):
-            if (mean := group.mean(name)) is not None:
-                y, end = row + (i - (len(series) - 1) / 2) * thickness, max(mean, low)
-                axes.barh(y, end - low, thickness * 0.9, left=low, color=one.color, alpha=_alpha(i))
+        for i, kind in enumerate(kinds):
+            if (mean := group.mean(kind.name)) is not None:
+                y, end = row + (i - (len(kinds) - 1) / 2) * thickness, max(mean, low)
+                axes.barh(y, end - low, thickness * 0.9, left=low, color=one.color, alpha=kind.alpha)
                 figures.write_beside(axes, end, y, write(mean))
     axes.set_yticks(range(len(look)), [wrap(method) for method in look])
     axes.set_ylim(len(look) - 0.4, -0.6)

@@ -7,27 +7,18 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import writing_text
 
-STATUSES = ("done", "failed", "timeout", "skipped")
+_STATUSES = ("done", "failed", "timeout", "skipped")
 # Required fields of a cell and their types.
-_FIELDS: dict[str, type] = {
-    "data": str,
-    "method": str,
-    "repeat": int,
-    "status": str,
-    "settings": dict,
-    "versions": dict,
-    "machine": dict,
-    "sizes": dict,
-}
+_FIELDS = {"data": str, "method": str, "repeat": int, "status": str}
+_FIELDS |= dict.fromkeys(("settings", "versions", "machine", "sizes"), dict)
 
 
-@dataclass(frozen=True)
-class Value:
+class Value(NamedTuple):
     """Mean, minimum and maximum over the repeats."""
 
     mean: float
@@ -100,22 +91,18 @@ def read_cell(path: Path) -> dict[str, Any]:
     """
     try:
         cell = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, "invalid JSON") from error
-    if not isinstance(cell, dict):
-        raise _damaged(path, "no JSON object")
-    for name, kind in _FIELDS.items():
-        if not isinstance(cell.get(name), kind):
-            raise _damaged(path, f"an invalid or missing {name!r}")
-    if cell["status"] not in STATUSES:
-        raise _damaged(path, f"the status {cell['status']!r}")
-    if cell["status"] == "done" and not isinstance(cell.get("metrics"), dict):
-        raise _damaged(path, "no 'metrics'")
-    return cell
-
-
-def _damaged(path: Path, found: str) -> DataError:
-    return DataError(path, found, "a benchmark cell: delete the file and run the benchmark again")
+    except (ValueError, RecursionError):
+        cell = None
+    valid = (
+        isinstance(cell, dict)
+        and all(isinstance(cell.get(name), kind) for name, kind in _FIELDS.items())
+        and cell["status"] in _STATUSES
+        and (cell["status"] != "done" or isinstance(cell.get("metrics"), dict))
+    )
+    if not valid:
+        raise DataError(path, "damaged content", "a benchmark cell: delete the file and run the benchmark again")
+    found: dict[str, Any] = cell
+    return found
 
 
 def check_comparable(cells: Sequence[dict[str, Any]]) -> None:

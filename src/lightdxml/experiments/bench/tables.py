@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from lightdxml.data.files import writing_text
 from lightdxml.experiments.bench.published import Published, module_times, same_name
-from lightdxml.experiments.bench.results import Group, check_comparable, grouped, machine, unique
+from lightdxml.experiments.bench.results import Group, check_comparable, grouped, machine, unique, write_json
 
 # The last columns of the CSV: long, and less interesting than the measured values.
 _LAST = ("phases", "sizes", "settings", "held_settings", "versions", "machine", "along")
@@ -84,6 +84,17 @@ _MAIN = (
     Column("peak memory", "peak_mb", megabytes, False),
 )
 _NDCG = tuple(_metric_columns(("nDCG", "PSnDCG"), (3, 5)))
+
+
+def write_files(cells: Sequence[dict[str, Any]], text: str, stem: Path) -> list[Path]:
+    """Write cells as JSON and CSV, and a text as Markdown; return the three files."""
+    check_comparable(cells)
+    paths = [stem.with_suffix(suffix) for suffix in (".json", ".csv", ".md")]
+    write_json(paths[0], list(cells))
+    write_csv(cells, paths[1])
+    with writing_text(paths[2]) as stream:
+        stream.write(text)
+    return paths
 
 
 def write_csv(cells: Sequence[dict[str, Any]], path: Path) -> None:
@@ -163,15 +174,15 @@ def _versions(versions: dict[str, str]) -> str:
 
 
 def _section(data: str, groups: Sequence[Group], published: Sequence[Published]) -> str:
-    rows = [row for row in published if same_name(row.data, data)]
-    marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(map(_origin, rows)), start=1)}
+    known = [one for one in published if same_name(one.data, data)]
+    marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(map(_origin, known)), start=1)}
     table = _table(_MAIN, groups)
-    for row in rows:
-        values = (_published(column, row) for column in _MAIN)
-        table.append(_row(f"{_text(row.method)} {marks[_origin(row)]}", *values))
+    for one in known:
+        values = (_published(column, one) for column in _MAIN)
+        table.append(row(f"{_text(one.method)} {marks[_origin(one)]}", *values))
     notes = [_failure(group, cell) for group in groups for cell in group.rest]
     notes += [f"{mark} {_text(origin)}" for origin, mark in marks.items()]
-    if any(row.query_ms is not None for row in rows):
+    if any("batch_ms" in one.values for one in known):
         notes.append("† Published times per query are in the column batch ms.")
     parts = [f"## {_text(data)}", _sizes((*groups[0].done, *groups[0].rest)[0]["sizes"]), "\n".join(table)]
     if notes:
@@ -189,10 +200,10 @@ def _sizes(sizes: dict[str, int]) -> str:
 def _table(columns: Sequence[Column], groups: Sequence[Group]) -> list[str]:
     """Return the lines of a table of measured rows."""
     best = [_best(column, groups) for column in columns]
-    lines = _head("Method", *(column.title for column in columns))
+    lines = head("Method", *(column.title for column in columns))
     for group in groups:
         values = (_measured(column, group, top) for column, top in zip(columns, best, strict=True))
-        lines.append(_row(_text(group.title), *values))
+        lines.append(row(_text(group.title), *values))
     return lines
 
 
@@ -213,18 +224,18 @@ def _measured(column: Column, group: Group, best: str | None) -> str:
     return shown if len(group.done) == 1 else f"{shown} ({column.write(value.low)}–{column.write(value.high)})"
 
 
-def _published(column: Column, row: Published) -> str:
+def _published(column: Column, published: Published) -> str:
     """Format a published value without digits that were not published."""
-    value = row.value(column.name)
+    value = published.values.get(column.name)
     if value is None or column.write is percent:
         return _NONE if value is None else percent(value)
     digits, space, unit = column.write(value).partition(" ")
     return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + space + unit
 
 
-def _origin(row: Published) -> str:
+def _origin(published: Published) -> str:
     """Return the footnote of a published row."""
-    return "; ".join((row.source, row.hardware or "hardware unknown", *row.notes))
+    return "; ".join((published.source, published.hardware or "hardware unknown", *published.notes))
 
 
 def _failure(group: Group, cell: dict[str, Any]) -> str:
@@ -256,16 +267,16 @@ def module_table(cells: Sequence[dict[str, Any]]) -> str:
         if group.done and group.method.lower().startswith(("astec", "lightdxml")):
             spent = _module_seconds(group)
             values = (number(spent[name]) if name in spent else _NONE for name in names)
-            rows.append(_row(_text(group.data), _text(group.title), *values))
+            rows.append(row(_text(group.data), _text(group.title), *values))
     if not rows:
         return ""
-    for row in module_times():
-        values = (f"{row.seconds[name]:,}" if name in row.seconds else _NONE for name in names)
-        rows.append(_row(row.data, f"{row.method} †", *values))
-    origins = dict.fromkeys(f"† {row.source}; {row.hardware or 'hardware unknown'}" for row in module_times())
+    for one in module_times():
+        values = (f"{one.seconds[name]:,}" if name in one.seconds else _NONE for name in names)
+        rows.append(row(one.data, f"{one.method} †", *values))
+    origins = dict.fromkeys(f"† {one.source}; {one.hardware or 'hardware unknown'}" for one in module_times())
     notes = ("other: phases that are not modules of the paper  ", *origins)
-    head = _head("Data set", "Method", *names)
-    return "\n".join(("## Training seconds per module", "", *head, *rows, "", *notes)) + "\n"
+    lines = ("## Training seconds per module", "", *head("Data set", "Method", *names), *rows, "", *notes)
+    return "\n".join(lines) + "\n"
 
 
 def _module_seconds(group: Group) -> dict[str, float]:
@@ -314,12 +325,18 @@ def _assignments(settings: dict[str, Any]) -> str:
     return ", ".join(f"`{' '.join(f'{name}={value}'.replace('`', '').split())}`" for name, value in settings.items())
 
 
-def _head(*titles: str) -> list[str]:
-    rules = ("---" if title in ("Method", "Data set") else "--:" for title in titles)
-    return [_row(*titles), f"|{'|'.join(rules)}|"]
+def head(*titles: str) -> list[str]:
+    """Return the first two lines of a Markdown table.
+
+    >>> head("Method", "P@1")
+    ['| Method | P@1 |', '|---|--:|']
+    """
+    rules = ("---" if title in ("Method", "Data set", "Variant") else "--:" for title in titles)
+    return [row(*titles), f"|{'|'.join(rules)}|"]
 
 
-def _row(*values: str) -> str:
+def row(*values: str) -> str:
+    """Return a line of a Markdown table."""
     return f"| {' | '.join(values)} |"
 
 
