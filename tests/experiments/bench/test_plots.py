@@ -1,4 +1,4 @@
-"""Plots: complete, readable and reproducible."""
+"""Plots: complete, legible and reproducible."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_all_plots_are_written_and_legible(tmp_path: Path, drawn: list[Figure]) 
         [done_cell("a", batch_ms=0.0029, single_ms={"p50": 0.79}), done_cell("b"), done_cell("c")],
         [done_cell(size_mb=25_000.0, batch_ms=900.0), done_cell(method=LONG * 2, size_mb=0.002, batch_ms=0.0003)],
     ],
-    ids=("one", "repeats", "failed", "nothing", "zeros", "no metrics", "gaps", "decades", "wide"),
+    ids=("one", "repeats", "failed", "nothing", "zeros", "no metrics", "gaps", "decades", "extremes"),
 )
 def test_unusual_cells_are_drawn(tmp_path: Path, drawn: list[Figure], cells: list[dict[str, Any]]) -> None:
     for path in plots.write_all(cells, tmp_path):

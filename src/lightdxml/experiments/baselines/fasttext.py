@@ -20,15 +20,12 @@ _MIN_RATE = 0.001
 class FastText(Method):
     """fastText's supervised training with loss `ova` (Joulin et al., 2017).
 
-    fastText reads texts, not matrices. Each document becomes a line with one word `w<feature>` per feature, so that
-    word counts, weights and word order are lost.
+    fastText reads texts: each document becomes a line with one word `w<feature>` per feature, so that word counts,
+    weights and word order are lost. Phase `files` is the time to write the lines.
 
     The settings are those of fastText's tutorial for several labels per document, without pairs of words, which need
-    word order. With fastText's defaults (5 epochs, learning rate 0.1) training stops far too early on a few thousand
-    documents. With many labels per document the learning rate diverges; it is then halved until it does not, and
-    `settings` has the value that was used. Phase `files` is the time to write the lines.
-
-    With several threads fastText is not reproducible: its updates race.
+    word order. If the learning rate diverges, as it does with many labels per document, it is halved, and `settings`
+    has the value that was used. With several threads fastText is not reproducible: its updates race.
     """
 
     name = "fasttext"

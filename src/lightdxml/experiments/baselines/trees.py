@@ -80,9 +80,7 @@ class Bonsai(Parabel):
     about = "3 shallow label trees of up to 100 children per node with a linear classifier per node (omikuji)"
     defaults: ClassVar[Mapping[str, Any]] = {
         **Parabel.defaults,
-        "cluster_k": 100,
-        "cluster_balanced": False,
-        "max_depth": 3,
+        **{"cluster_k": 100, "cluster_balanced": False, "max_depth": 3},
     }
 
 

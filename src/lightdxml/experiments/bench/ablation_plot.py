@@ -58,11 +58,11 @@ def write(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any] |
 def _panels(pair: Sequence[Axes], title: str, curve: Curve, default: Any) -> None:
     values = [value for value, _ in curve]
     numeric = all(map(_is_number, values))
-    places = {value: float(value if numeric else i) for i, value in enumerate(values)}
+    positions = {value: float(value if numeric else i) for i, value in enumerate(values)}
     # A numeric default may lie between the values that were tried.
-    marked = places.get(default, float(default) if numeric and _is_number(default) else None)
+    marked = positions.get(default, float(default) if numeric and _is_number(default) else None)
     for axes, (metric, color) in zip(pair, _COLORS.items(), strict=True):
-        points = [(places[value], metrics[metric]) for value, metrics in curve if metrics.get(metric) is not None]
+        points = [(positions[value], metrics[metric]) for value, metrics in curve if metrics.get(metric) is not None]
         axes.set(ylabel=f"{metric} (%)")
         if points:
             _draw(axes, points, color, marked, numeric=numeric)
@@ -70,10 +70,10 @@ def _panels(pair: Sequence[Axes], title: str, curve: Curve, default: Any) -> Non
             figures.write_no_results(axes)
     pair[0].set_title(title)
     if numeric:
-        _number_axis(pair[1], list(places.values()))
+        _number_axis(pair[1], list(positions.values()))
     else:
         pair[1].set_xlim(-0.6, len(values) - 0.4)
-        pair[1].set_xticks(list(places.values()), [figures.wrap(str(value), 12) for value in values])
+        pair[1].set_xticks(list(positions.values()), [figures.wrap(str(value), 12) for value in values])
 
 
 def _draw(
@@ -94,10 +94,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number_axis(axes: Axes, places: Sequence[float]) -> None:
+def _number_axis(axes: Axes, positions: Sequence[float]) -> None:
     """Use a logarithmic axis if the values span a factor of eight or more."""
-    if min(places) > 0 and max(places) / min(places) >= 8:
+    if min(positions) > 0 and max(positions) / min(positions) >= 8:
         axes.set_xscale("log")
-        figures.set_ticks(axes.xaxis, places)
+        figures.set_ticks(axes.xaxis, positions)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=all(place.is_integer() for place in places)))
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=all(x.is_integer() for x in positions)))

@@ -197,7 +197,8 @@ def _run_cell(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
 
 def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
     """Write all cells as JSON and CSV, tables as Markdown, and plots; return the files."""
-    parts = (tables.markdown(cells, published.rows()), tables.module_table(cells), tables.settings_table(cells))
+    known = published.rows()
+    parts = (tables.markdown(cells, known), tables.module_table(cells, known), tables.settings_table(cells))
     written = tables.write_files(cells, "\n".join(filter(None, parts)), out / "results")
     if any(entry["status"] == "done" for entry in cells):
         written += plots.write_all(cells, out)

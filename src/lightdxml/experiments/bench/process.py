@@ -30,18 +30,8 @@ def run(
 ) -> dict[str, Any]:
     """Run a job and return its result, or how it failed.
 
-    Parameters
-    ----------
-    job
-        The cell to run.
-    log
-        File for its output; the job is written next to it.
-    timeout
-        Seconds after which it is stopped.
-    tmp
-        Folder in which to create one for its temporary files, which are removed at the end.
-    on_poll
-        Called regularly with the seconds so far.
+    Its output goes to `log`, and the job is written next to it. Its temporary files go to a new folder in `tmp`, which
+    is removed. `on_poll` is called regularly with the seconds so far.
     """
     note = log.with_suffix(".job")
     write_json(note, asdict(job))

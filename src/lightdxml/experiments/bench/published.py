@@ -1,11 +1,13 @@
-"""Published results: the tables of the LightDXML paper and of the Extreme Classification repository."""
+"""Published results: the tables of the LightDXML paper and of the Extreme Classification repository.
+
+The paper's `WT-320K` is WikiSeeAlsoTitles-350K.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Published:
     kind
         `Embd`, `Tree` or `DL` as in the paper, or `OVA` (one-vs-all).
     values
-        Published values by the names that they have in measured cells. Times per query count as batch times.
+        Published values by the names that they have in measured cells. Times per query count as batch times; seconds
+        of the modules M1, M2, M3+M4 and of the re-ranker are phases.
     source, hardware, notes
         Where it was published, the hardware it ran on, and cautions for comparisons.
     """
@@ -33,33 +36,14 @@ class Published:
     notes: list[str]
 
 
-@dataclass(frozen=True)
-class ModuleTimes:
-    """Published training seconds per module: M1, M2, M3+M4 and the re-ranker."""
-
-    data: str
-    method: str
-    seconds: dict[str, float]
-    source: str
-    hardware: str | None
-
-
 def rows(data: str | None = None) -> list[Published]:
     """Return the published rows of all data sets or of one.
 
     >>> [(row.method, row.values["P@1"]) for row in rows("eurlex-4k") if row.values.get("train_seconds") == 75]
     [('LightDXML', 82.38)]
     """
-    return [Published(**row) for row in _read("rows") if data is None or same_name(row["data"], data)]
-
-
-def module_times() -> list[ModuleTimes]:
-    """Return the paper's module times. The paper's `WT-320K` is WikiSeeAlsoTitles-350K.
-
-    >>> [times.seconds["M1"] for times in module_times() if times.data == "Wiki10-31K"]
-    [186.0, 84.1]
-    """
-    return [ModuleTimes(**row) for row in _read("modules")]
+    content = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
+    return [Published(**row) for row in content if data is None or same_name(row["data"], data)]
 
 
 def same_name(one: str, other: str) -> bool:
@@ -70,9 +54,3 @@ def same_name(one: str, other: str) -> bool:
     """
     first, second = ([character for character in name.lower() if character.isalnum()] for name in (one, other))
     return first == second
-
-
-def _read(part: str) -> list[dict[str, Any]]:
-    content = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
-    rows: list[dict[str, Any]] = content[part]
-    return rows

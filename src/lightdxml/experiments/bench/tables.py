@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lightdxml.data.files import writing_text
-from lightdxml.experiments.bench.published import Published, module_times, same_name
+from lightdxml.experiments.bench.published import Published, same_name
 from lightdxml.experiments.bench.results import Group, check_comparable, grouped, machine, unique, write_json
 
 # The last columns of the CSV: long, and less interesting than the measured values.
@@ -111,7 +111,7 @@ def write_csv(cells: Sequence[dict[str, Any]], path: Path) -> None:
     bibtex,knn,60.5
     """
     rows = [dict(_flat("", cell)) for cell in cells]
-    names = dict.fromkeys(name for row in rows for name in row)
+    names = dict.fromkeys(name for values in rows for name in values)
     columns = sorted(names, key=lambda name: name.partition(".")[0] in _LAST)
     with writing_text(path) as stream:
         writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
@@ -154,7 +154,7 @@ def markdown(cells: Sequence[dict[str, Any]], published: Sequence[Published] = (
 
 def _preamble(cells: Sequence[dict[str, Any]], groups: Sequence[Group]) -> str:
     versions = {package: version for cell in cells for package, version in cell["versions"].items()}
-    threads = f", {cells[0]['threads']} threads" if "threads" in cells[0] else ""
+    threads = f" (threads: {cells[0]['threads']})" if "threads" in cells[0] else ""
     lines = [
         f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(_versions(versions))}.",
         "batch ms, single ms: prediction time per document, for all test documents at once and for one document at a "
@@ -168,9 +168,7 @@ def _preamble(cells: Sequence[dict[str, Any]], groups: Sequence[Group]) -> str:
 
 
 def _versions(versions: dict[str, str]) -> str:
-    """List versions, this package and Python first."""
-    order = sorted(versions, key=lambda name: ({"lightdxml": 0, "python": 1}.get(name, 2), name))
-    return ", ".join(f"{name} {versions[name]}" for name in order)
+    return ", ".join(f"{package} {version}" for package, version in versions.items())
 
 
 def _section(data: str, groups: Sequence[Group], published: Sequence[Published]) -> str:
@@ -225,11 +223,19 @@ def _measured(column: Column, group: Group, best: str | None) -> str:
 
 
 def _published(column: Column, published: Published) -> str:
-    """Format a published value without digits that were not published."""
     value = published.values.get(column.name)
     if value is None or column.write is percent:
         return _NONE if value is None else percent(value)
-    digits, space, unit = column.write(value).partition(" ")
+    return _trimmed(column.write(value))
+
+
+def _trimmed(text: str) -> str:
+    """Remove digits that were not published.
+
+    >>> _trimmed("75.0 s"), _trimmed("0.420"), _trimmed("1,600 s")
+    ('75 s', '0.42', '1,600 s')
+    """
+    digits, space, unit = text.partition(" ")
     return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + space + unit
 
 
@@ -245,7 +251,7 @@ def _failure(group: Group, cell: dict[str, Any]) -> str:
     return f"✗ {_text(cell['method'])}{repeat} {verb}{message}"
 
 
-def module_table(cells: Sequence[dict[str, Any]]) -> str:
+def module_table(cells: Sequence[dict[str, Any]], published: Sequence[Published] = ()) -> str:
     """Return the training seconds per module of Astec and LightDXML, measured and published, as a Markdown table.
 
     The column `other` sums the phases that are not modules of the paper, such as validation. The result is empty if
@@ -255,38 +261,31 @@ def module_table(cells: Sequence[dict[str, Any]]) -> str:
     --------
     >>> cell = {"data": "bibtex", "method": "astec", "repeat": 0, "status": "done", "metrics": {}, "settings": {}}
     >>> cell |= {"versions": {}, "machine": {}, "sizes": {}, "phases": {"M1": 3.0, "M2": 0.5, "validation": 0.1}}
-    >>> for line in module_table([cell]).splitlines()[4:6]:
-    ...     print(line)
+    >>> print(module_table([cell]).splitlines()[4])
     | bibtex | astec | 3.00 | 0.500 | – | – | 0.100 |
-    | EURLex-4K | Astec † | 67.6 | 4.1 | 43.0 | 24.0 | – |
     """
     check_comparable(cells)
-    names = (*_MODULES, "other")
-    rows = []
-    for group in grouped(cells):
-        if group.done and group.method.lower().startswith(("astec", "lightdxml")):
-            spent = _module_seconds(group)
-            values = (number(spent[name]) if name in spent else _NONE for name in names)
-            rows.append(row(_text(group.data), _text(group.title), *values))
-    if not rows:
+    measured = [
+        row(_text(group.data), _text(group.title), *_modules({name: v.mean for name, v in group.values.items()}))
+        for group in grouped(cells)
+        if group.done and group.method.lower().startswith(("astec", "lightdxml"))
+    ]
+    if not measured:
         return ""
-    for one in module_times():
-        values = (f"{one.seconds[name]:,}" if name in one.seconds else _NONE for name in names)
-        rows.append(row(one.data, f"{one.method} †", *values))
-    origins = dict.fromkeys(f"† {one.source}; {one.hardware or 'hardware unknown'}" for one in module_times())
-    notes = ("other: phases that are not modules of the paper  ", *origins)
-    lines = ("## Training seconds per module", "", *head("Data set", "Method", *names), *rows, "", *notes)
+    known = [one for one in published if "phases.M1" in one.values]
+    lines = ["## Training seconds per module", "", *head("Data set", "Method", *_MODULES, "other"), *measured]
+    lines += [row(one.data, f"{one.method} †", *map(_trimmed, _modules(one.values))) for one in known]
+    lines += ["", "other: phases that are not modules of the paper  "]
+    lines += dict.fromkeys(f"† {one.source}; {one.hardware or 'hardware unknown'}" for one in known)
     return "\n".join(lines) + "\n"
 
 
-def _module_seconds(group: Group) -> dict[str, float]:
-    spent: dict[str, float] = {}
-    for name, value in group.values.items():
-        if name.startswith("phases."):
-            phase = name.removeprefix("phases.")
-            module = phase if phase in _MODULES else "other"
-            spent[module] = spent.get(module, 0.0) + value.mean
-    return spent
+def _modules(values: dict[str, float]) -> list[str]:
+    """Return the seconds per module and the sum of all other phases."""
+    phases = {name.removeprefix("phases."): value for name, value in values.items() if name.startswith("phases.")}
+    other = [value for name, value in phases.items() if name not in _MODULES]
+    known = [phases.get(name) for name in _MODULES] + [math.fsum(other) if other else None]
+    return [_NONE if value is None else number(value) for value in known]
 
 
 def settings_table(cells: Sequence[dict[str, Any]]) -> str:
