@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from lightdxml.cli import app
 from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import grid
@@ -61,10 +63,13 @@ def test_a_benchmark_without_results_ends_with_an_error(
 
 
 def test_an_interrupted_benchmark_says_how_to_resume(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(grid, "run", stop)
-    run("bench", "--data", source, "--methods", "knn", "--out", tmp_path / "out", code=130)
+    options = ["bench", "--data", str(source), "--methods", "knn", "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 130
+    assert "run the same command to resume" in result.output

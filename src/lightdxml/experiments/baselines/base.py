@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
 
+Settings = Mapping[str, Any]
 Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
@@ -52,7 +53,7 @@ class Method(ABC):
     packages: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()
     install: ClassVar[str] = ""
-    defaults: ClassVar[Mapping[str, Any]] = {}
+    defaults: ClassVar[Settings] = {}
     reproducible: ClassVar[bool] = True
 
     def __init__(self, **settings: Any) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.files import writing_text
-from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, ranked_pairs
 
 _BATCH = 4096
 _LABEL = "__label__"
@@ -34,7 +34,7 @@ class FastText(Method):
     distributions = ("fasttext-community",)
     install = 'pip install "lightdxml[fasttext]"'
     reproducible = False
-    defaults: ClassVar[Mapping[str, Any]] = {"lr": 0.5, "epoch": 25, "dim": 50, "wordNgrams": 1, "loss": "ova"}
+    defaults: ClassVar[Settings] = {"lr": 0.5, "epoch": 25, "dim": 50, "wordNgrams": 1, "loss": "ova"}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train on a temporary text file."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.base import Method, Ranked, rank_chunks, top_k_sparse
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, rank_chunks, top_k_sparse
 from lightdxml.persistence import arrays
 
 _CHUNK_COSINES = 1 << 22
@@ -24,7 +23,7 @@ class KNN(Method):
 
     name = "knn"
     about = "labels of the 20 nearest training documents by TF-IDF cosine"
-    defaults: ClassVar[Mapping[str, Any]] = {"neighbors": 20}
+    defaults: ClassVar[Settings] = {"neighbors": 20}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Build an inverted index of the documents. The seed is not used."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.parallel import Parallel, delayed
 
-from lightdxml.experiments.baselines.base import Method, Ranked, TooLargeError, rank_chunks
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, TooLargeError, rank_chunks
 from lightdxml.kernels import ranking
 from lightdxml.persistence import arrays
 
@@ -36,7 +36,7 @@ class OVA(Method):
 
     name = "ova"
     about = "one-vs-all linear support vector machines (scikit-learn, LIBLINEAR)"
-    defaults: ClassVar[Mapping[str, Any]] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
+    defaults: ClassVar[Settings] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train one label after another.
@@ -52,15 +52,15 @@ class OVA(Method):
         columns = csr_matrix(Y).tocsc()
         counts = np.diff(columns.indptr)
         self._labels = np.flatnonzero(counts > 0).astype(np.int32)
-        self._weights = np.zeros((len(self._labels), X.shape[1]), dtype=np.float32)
+        self._weights = np.zeros((X.shape[1], len(self._labels)), dtype=np.float32)
         self._biases = np.ones(len(self._labels), dtype=np.float32)
-        rows = np.flatnonzero(counts[self._labels] < X.shape[0])
-        targets = (columns[:, [label]].toarray().ravel() for label in self._labels[rows])
+        trainable = np.flatnonzero(counts[self._labels] < X.shape[0])
+        targets = (columns[:, [label]].toarray().ravel() for label in self._labels[trainable])
         with self.phase("train"), warnings.catch_warnings():
             # Some labels do not converge within the default number of iterations.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            for row, trained in zip(rows, self._train(X, targets, len(rows), seed), strict=True):
-                self._weights[row], self._biases[row] = trained.coef_[0], trained.intercept_[0]
+            for i, trained in zip(trainable, self._train(X, targets, len(trainable), seed), strict=True):
+                self._weights[:, i], self._biases[i] = trained.coef_[0], trained.intercept_[0]
 
     def _train(self, X: csr_matrix, targets: Iterator[NDArray[np.float32]], n: int, seed: int) -> Any:
         """Return an iterator over the trained classifiers of n targets, in order."""
@@ -77,7 +77,7 @@ class OVA(Method):
         return rank_chunks(lambda part: self._rank(part, k), X, k, chunk_size=chunk_size, threads=self._threads)
 
     def _rank(self, X: csr_matrix, k: int) -> Ranked:
-        scores = np.asarray(X @ self._weights.T + self._biases, dtype=np.float32, order="C")
+        scores = np.asarray(X @ self._weights + self._biases, dtype=np.float32, order="C")
         labels, margins = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
         candidates = np.tile(self._labels, (X.shape[0], 1))
         ranking.top_of_rows(0, X.shape[0], candidates, scores, labels, margins)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, ranked_pairs
 
 
 class PLT(Method):
@@ -27,7 +26,7 @@ class PLT(Method):
     distributions = ("napkinxc",)
     install = 'pip install "lightdxml[napkinxc]"'
     reproducible = False
-    defaults: ClassVar[Mapping[str, Any]] = {
+    defaults: ClassVar[Settings] = {
         "arity": 2,
         "max_leaves": 100,
         "loss": "log",

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.xc_text import write_labelled
-from lightdxml.experiments.baselines.base import Method, Ranked, ranked_pairs
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, ranked_pairs
 
 
 class Parabel(Method):
@@ -30,7 +30,7 @@ class Parabel(Method):
     distributions = ("omikuji",)
     install = 'pip install "lightdxml[omikuji]"'
     reproducible = False
-    defaults: ClassVar[Mapping[str, Any]] = {
+    defaults: ClassVar[Settings] = {
         "n_trees": 3,
         "max_depth": 20,
         "min_branch_size": 100,
@@ -78,10 +78,7 @@ class Bonsai(Parabel):
 
     name = "bonsai"
     about = "3 shallow label trees of up to 100 children per node with a linear classifier per node (omikuji)"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        **Parabel.defaults,
-        **{"cluster_k": 100, "cluster_balanced": False, "max_depth": 3},
-    }
+    defaults: ClassVar[Settings] = {**Parabel.defaults, "cluster_k": 100, "cluster_balanced": False, "max_depth": 3}
 
 
 @contextmanager
