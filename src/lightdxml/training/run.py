@@ -46,6 +46,14 @@ class TrainingData:
     X_validation: csr_matrix
     Y_validation: csr_matrix
     held_out: bool = False
+    _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def memo(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return what `compute` returns, computed once per key."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: T = self._memo[key]
+        return value
 
     @property
     def n_labels(self) -> int:
@@ -190,8 +198,9 @@ class Run:
                 for bounds in parallel.fixed_chunks(n, size):
                     pieces.append(self._piece(key, bounds[0], partial(compute, bounds)))
                     self.progress(current, bounds[1] - bounds[0])
+            self._drop_pieces(key)
             with _from_checkpoint(key):
-                self._finish(key, {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]})
+                self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
         with _from_checkpoint(key):
             return check(self.product(phase, name))
 
@@ -199,7 +208,7 @@ class Run:
         """Return the weights of a problem with these classes: parts are solved on all threads and checkpointed."""
         key = _key(phase, name)
         if key not in self.products:
-            self._finish(key, self._solve_parts(phase, key, problem()).arrays())
+            self.products[key] = self._solve_parts(phase, key, problem()).arrays()
         with _from_checkpoint(key):
             return self.solved(phase, name, classes)
 
@@ -218,9 +227,11 @@ class Run:
                 self.progress(current, done - shown)
                 shown = done
 
-            weights = joined(parallel.run(solve_part, range(len(parts)), after))
-            self.progress(current, len(parts) - shown, weights=len(weights.weights))
-        return weights
+            pieces = parallel.run(solve_part, range(len(parts)), after)
+            figures = {"weights": sum(len(piece.weights) for piece in pieces)}
+            self.progress(current, len(parts) - shown, **figures)
+        self._drop_pieces(key)
+        return joined(pieces)
 
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
@@ -241,11 +252,9 @@ class Run:
             piece = self.products[f"{key}/{number}"] = compute()
         return piece
 
-    def _finish(self, key: str, product: Arrays) -> None:
-        """Put a product in the place of its pieces."""
+    def _drop_pieces(self, key: str) -> None:
         for piece in [one for one in self.products if one.startswith(f"{key}/")]:
             del self.products[piece]
-        self.products[key] = product
 
 
 def _key(phase: str, name: str) -> str:
