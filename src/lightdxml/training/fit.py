@@ -166,9 +166,11 @@ def _watched(
     with ExitStack() as stack:
         if spill is not None:
             run.spill = stack.enter_context(spill_directory(spill))
-            moved = run.spill.matrix(run.data.X)
-            same = run.data.X_validation is run.data.X
-            run.data = replace(run.data, X=moved, X_validation=moved if same else run.data.X_validation)
+            moved, data = run.spill.matrix(run.data.X), run.data
+            validation = moved if data.X_validation is data.X else data.X_validation
+            # Without what the estimate computed from them: it holds the features in memory.
+            run.data = TrainingData(moved, data.Y, validation, data.Y_validation, data.held_out)
+            del data
         run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
         if checkpoint is not None:
