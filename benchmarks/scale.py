@@ -300,7 +300,7 @@ def plot(results: list[Point], path: Path) -> None:
             axes.annotate(note, (x[-1], y[-1]), color=line.get_color(), size=8, va="center")
         axes.set(xscale="log", yscale="log", title=f"{varied} varied")
         axes.set_xticks([size_of(point) for point in group][::-2])
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.xaxis.set_major_formatter(EngFormatter(places=0, sep=""))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.margins(x=0.12)
         axes.grid(alpha=0.25)
