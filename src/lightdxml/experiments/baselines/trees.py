@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.experiments.baselines.base import Method, ranked_pairs
-from lightdxml.data.xc_text import write_labelled
+from lightdxml.data.xc_text import write_labeled
 
 
 class Parabel(Method):
@@ -62,7 +62,7 @@ class Parabel(Method):
         with tempfile.TemporaryDirectory() as folder, _quiet():
             path = Path(folder) / "train.txt"
             with self.phase("files"):
-                write_labelled(path, X[kept], Y[kept])
+                write_labeled(path, X[kept], Y[kept])
                 data, pool = _read(path, threads)
             with self.phase("train"):
                 pointer = omikuji.lib.train_omikuji_model(data, parameters, pool.ptr)

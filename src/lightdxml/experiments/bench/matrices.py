@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import DataError, Dataset, Split, load, registry
-from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.files import base_name, writing_text
 from lightdxml.data.folder import innermost
 from lightdxml.data.split import split
