@@ -1,0 +1,89 @@
+"""Exact search: every query is compared with every vector."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.index.base import Kind, Neighbors
+from lightdxml.index.topk import TopK, best_keys, unpack
+from lightdxml.kernels import dot, parallel
+from lightdxml.kernels.precision import as_bits
+
+# Queries that share one conversion of the vectors to float32, and the fewest vectors that are worth a thread.
+_QUERIES, _VECTORS = 1024, 2048
+
+
+class ExactIndex:
+    """Compare every query with every vector; see `lightdxml.index.base.Index`.
+
+    The vectors stay in their precision: each thread converts a few of them at a time.
+
+    Examples
+    --------
+    >>> index = ExactIndex(np.eye(3, dtype=np.float32))
+    >>> index.search(np.array([[0.6, 0.8, 0]], dtype=np.float32), k=2)
+    (array([[1, 0]], dtype=int32), array([[0.8, 0.6]], dtype=float32))
+    """
+
+    kind: ClassVar[Kind] = "exact"
+
+    def __init__(self, vectors: NDArray[Any]) -> None:
+        self.vectors = np.ascontiguousarray(vectors)
+
+    def search(self, queries: NDArray[np.float32], k: int) -> Neighbors:
+        """Return the row ids of the k nearest vectors per query, nearest first, and their cosines."""
+        k, n = min(k, len(self.vectors)), len(queries)
+        row_ids, products = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
+        if k == 0 or n == 0:
+            return row_ids, products
+        queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(self.vectors)
+        chunks = parallel.fixed_chunks(n, _QUERIES)
+        # Threads share the vectors if there are too few queries to share. The split does not show: keys have one order.
+        parts = -(-parallel.thread_count() // len(chunks))
+        ranges = parallel.ranges(len(bits), max(1, min(parts, len(bits) // _VECTORS)))
+
+        def find(chunk: tuple[int, int]) -> None:
+            some = queries[slice(*chunk)]
+
+            def scan(rows: tuple[int, int]) -> NDArray[np.uint64]:
+                top = TopK.empty(len(some), k)
+                dot.search(*rows, some, bits, k, top.keys, top.counts, top.bounds)
+                return top.best()
+
+            row_ids[slice(*chunk)], products[slice(*chunk)] = unpack(best_keys(parallel.run(scan, ranges), k))
+
+        parallel.run(find, chunks)
+        return row_ids, products
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to store in addition to the vectors: none."""
+        return {}
+
+
+def cosines(vectors: NDArray[Any], queries: NDArray[np.float32], rows: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the cosines of each query and the vectors of its row ids, the same bits as a search gives.
+
+    Parameters
+    ----------
+    rows
+        Row ids, one row per query; -1 for none, whose cosine is given as -1.
+
+    Examples
+    --------
+    >>> cosines(np.eye(2, dtype=np.float32), np.array([[0.6, 0.8]], dtype=np.float32), np.array([[1, -1]]))
+    array([[ 0.8, -1. ]], dtype=float32)
+    """
+    queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(np.ascontiguousarray(vectors))
+    out = np.empty(rows.shape, dtype=np.float32)
+    if len(rows) == 1:
+        # One query: threads share its rows.
+        def fill(first: int, last: int) -> None:
+            dot.row_products(0, 1, queries, bits, rows[:, first:last], out[:, first:last])
+
+        parallel.over(fill, rows.shape[1])
+    else:
+        parallel.over(lambda first, last: dot.row_products(first, last, queries, bits, rows, out), len(rows))
+    return out

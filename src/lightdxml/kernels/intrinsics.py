@@ -1,0 +1,53 @@
+"""Helpers for intrinsics: functions whose vector instructions are written out in LLVM's language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types as _types
+from numba.core import cgutils as _cgutils
+from numba.core import codegen as _codegen
+from numba.core import config as _config
+
+# Parts of these have no type information.
+types: Any = _types
+cgutils: Any = _cgutils
+codegen: Any = _codegen
+config: Any = _config
+
+
+def cpu_features() -> list[str]:
+    """Return the instruction sets that Numba compiles for: those of this CPU, unless Numba is configured otherwise."""
+    configured: str | None = config.CPU_FEATURES
+    return str(codegen.get_host_cpu_features() if configured is None else configured).split(",")
+
+
+def unpack_arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
+    """Return the arguments of an intrinsic; of arrays, a struct with `data` and `shape`."""
+    return [
+        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+        for kind, value in zip(signature.args, arguments, strict=True)
+    ]
+
+
+def row_start(builder: Any, array: Any, row: Any) -> Any:
+    """Return a pointer to the first element of a row of a C-contiguous 2-D array."""
+    return builder.gep(array.data, [builder.mul(row, builder.extract_value(array.shape, 1))])
+
+
+def load_unaligned(builder: Any, pointer: Any, kind: Any) -> Any:
+    """Load a vector of this type from any address."""
+    loaded = builder.load(builder.bitcast(pointer, kind.as_pointer()))
+    loaded.align = 1
+    return loaded
+
+
+def store_unaligned(builder: Any, value: Any, pointer: Any) -> None:
+    """Store a vector at any address."""
+    builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 1
+
+
+def shuffle(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
+    """Return the lanes with these numbers of two vectors, the second one's counted after the first one's."""
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
