@@ -9,7 +9,7 @@ import typer
 
 from lightdxml.cli.output import console, download_bar
 from lightdxml.data import download, registry, save
-from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.load import load_path
 
 

@@ -56,7 +56,7 @@ def _rows(figures: Statistics) -> list[tuple[str, str, str]]:
     rows += [("test documents", f"{figures.n_test:,}", "")] if figures.n_test else []
     faults = [
         (f"without {what}", f"{count:,}", "training documents")
-        for what, count in (("labels", figures.unlabelled), ("content", figures.empty))
+        for what, count in (("labels", figures.unlabeled), ("content", figures.empty))
         if count
     ]
     return [

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from lightdxml.cli.output import Json, console, print_json, print_table
 from lightdxml.data import registry
-from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.catalog import BUILDERS, find_cached
 
 
 def run(json: Json = False) -> None:
