@@ -126,7 +126,8 @@ def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[i
     [75.0, 25.0]
     """
     hits = _compare(Y_true, predicted, _check_cutoffs(k), None).hits
-    return 100 * np.mean([hits[:, :cut].sum(axis=1) / cut for cut in k], axis=0)
+    precision: NDArray[np.float64] = 100 * np.mean([hits[:, :cut].sum(axis=1) / cut for cut in k], axis=0)
+    return precision
 
 
 @dataclass(frozen=True)
