@@ -181,7 +181,7 @@ def restore_rabitq(vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> Ra
         raise ValueError("its index has row ids that are missing or repeated")
     if not 1 <= candidates <= n:
         raise ValueError(f"its index reranks {candidates} of {n} vectors")
-    return RaBitQIndex(vectors, _Codes(**stored), candidates)
+    return RaBitQIndex(np.ascontiguousarray(vectors), _Codes(**stored), candidates)
 
 
 def rabitq_specs(n: int, dim: int) -> dict[str, tuple[tuple[int, ...], Any]]:

@@ -24,7 +24,8 @@ def cpu_features() -> list[str]:
 
 
 def unpack_arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Return the arguments of an intrinsic; of arrays, a struct with `data` and `shape`."""
+    """Return the arguments of an intrinsic; of C-contiguous arrays, a struct with `data` and `shape`."""
+    assert all(kind.layout == "C" for kind in signature.args if isinstance(kind, types.Array))
     return [
         context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
         for kind, value in zip(signature.args, arguments, strict=True)
