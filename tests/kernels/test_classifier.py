@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.config import Config
-from lightdxml.kernels import adam, ova
-from lightdxml.training import classifier
+from lightdxml.kernels import adam, classifier
+from lightdxml.kernels.precision import as_bits, dequantize_classifier, quantize_int8
 
 
 def dense_loss(X: NDArray[Any], W: NDArray[Any], Y: NDArray[Any], weight: NDArray[Any]) -> float:
@@ -27,6 +27,41 @@ def batch(rng: np.random.Generator, B: int = 6, L: int = 5, D: int = 7) -> tuple
     return X, W, Y
 
 
+@dataclass
+class Step:
+    """The result of one training step."""
+
+    loss: float
+    gradient: NDArray[np.float32]
+    W: NDArray[np.float32]
+    mean: NDArray[np.uint16]
+
+
+@dataclass
+class Pairs:
+    """The pairs of a batch, by document."""
+
+    labels: NDArray[np.int32]
+    targets: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+
+
+def collect(
+    Y: csr_matrix, shortlists: NDArray[np.int32], random_labels: NDArray[np.int32], random_weight: float = 1.0
+) -> Pairs:
+    n = Y.nnz + shortlists.size + random_labels.size
+    pairs = Pairs(
+        np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32),
+        np.empty(Y.shape[0] + 1, dtype=np.int64),
+    )  # fmt: skip
+    classifier.collect_pairs(
+        np.arange(Y.shape[0]), Y.indptr.astype(np.int64), Y.indices, shortlists, random_labels, random_weight,
+        np.zeros(Y.shape[1], dtype=np.int64), 1, pairs.labels, pairs.targets, pairs.weights, pairs.indptr,
+    )  # fmt: skip
+    return pairs
+
+
 def run_step(
     X: NDArray[Any],
     W: NDArray[Any],
@@ -34,17 +69,23 @@ def run_step(
     shortlists: NDArray[Any],
     rate: float = 0.0,
     square: NDArray[np.float32] | None = None,
-) -> tuple[float, NDArray[np.float32], classifier.Classifier]:
-    """One step through the module that training uses, without the features."""
-    config = Config(D=X.shape[1], batch_size=len(X), random_negatives=0)
-    usual = np.zeros(len(W), dtype=np.float32) if square is None else square.copy()
-    state = classifier.Classifier(W.copy(), adam.first_means(W), usual)
-    room = classifier.scratch(Y, shortlists.shape[1], 0, config)
-    rows = np.arange(len(X), dtype=np.int64)
-    nowhere = np.empty(0, dtype=np.int32)
-    n = classifier._pairs_by_label(room, Y, rows, shortlists, nowhere, config, np.random.default_rng(0))
-    loss, gradient = classifier._step(state, room, n, X, np.float32(rate))
-    return loss, gradient, state
+    min_gradient: float = 0.0,
+) -> Step:
+    """Train the labels of one batch."""
+    pairs, (B, L) = collect(Y, shortlists, np.empty((len(X), 0), dtype=np.int32)), Y.shape
+    n_pairs = pairs.indptr[-1]
+    columns, column_indptr = np.empty(L, dtype=np.int32), np.empty(L + 1, dtype=np.int64)
+    rows, positions = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
+    counts = np.zeros(L, dtype=np.int32)
+    n = classifier.group_by_column(pairs.indptr, pairs.labels, counts, columns, column_indptr, rows, positions)
+    step = Step(0.0, np.zeros_like(X), W.copy(), adam.zero_means(W))
+    step.loss = classifier.train_step(
+        0, n, columns, column_indptr, rows, positions, pairs.targets, pairs.weights, X,
+        np.einsum("ij,ij->i", X, X) + np.float32(1), step.W, step.mean,
+        np.zeros(L, dtype=np.float32) if square is None else square.copy(), np.float32(1 / B), np.float32(rate),
+        np.float32(min_gradient), step.gradient,
+    )  # fmt: skip
+    return step
 
 
 def all_labels(B: int, L: int) -> NDArray[np.int32]:
@@ -54,7 +95,7 @@ def all_labels(B: int, L: int) -> NDArray[np.int32]:
 @pytest.mark.parametrize("seed", range(3))
 def test_loss_with_all_labels_is_the_full_one_vs_all_loss(seed: int) -> None:
     X, W, Y = batch(np.random.default_rng(seed))
-    loss, _, _ = run_step(X, W, Y, all_labels(*Y.shape))
+    loss = run_step(X, W, Y, all_labels(*Y.shape)).loss
     assert loss == pytest.approx(dense_loss(X, W, Y.toarray(), np.ones(Y.shape)), rel=1e-5)
 
 
@@ -64,14 +105,14 @@ def test_only_positives_and_shortlisted_labels_count() -> None:
     weight = Y.toarray().copy()
     for i, row in enumerate(shortlists):
         weight[i, row[row >= 0]] = 1
-    loss, _, _ = run_step(X, W, Y, shortlists)
+    loss = run_step(X, W, Y, shortlists).loss
     assert loss == pytest.approx(dense_loss(X, W, Y.toarray(), weight), rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gradient_to_the_documents_agrees_with_finite_differences(seed: int) -> None:
     X, W, Y = batch(np.random.default_rng(seed))
-    _, gradient, _ = run_step(X, W, Y, all_labels(*Y.shape))
+    gradient = run_step(X, W, Y, all_labels(*Y.shape)).gradient
     numeric = np.empty_like(X, dtype=np.float64)
     step = 1e-4
     for i in np.ndindex(X.shape):
@@ -85,9 +126,9 @@ def test_gradient_to_the_documents_agrees_with_finite_differences(seed: int) -> 
 
 
 @pytest.mark.parametrize("documents", [6, 1])
-def test_weights_move_as_adam_with_one_step_size_a_row_moves_them(documents: int) -> None:
+def test_weights_move_as_adam_with_one_step_size_per_row_moves_them(documents: int) -> None:
     X, W, Y = batch(np.random.default_rng(1), B=documents)
-    _, _, state = run_step(X, W, Y, all_labels(*Y.shape), rate=float(adam.corrected_rate(0.1, 1)))
+    state = run_step(X, W, Y, all_labels(*Y.shape), rate=float(adam.bias_corrected_rate(0.1, 1)))
     scores = X @ W[:, :-1].T + W[:, -1]
     error = (1 / (1 + np.exp(-scores)) - Y.toarray()) / len(X)
     gradient = np.concatenate([error.T @ X, error.sum(axis=0)[:, None]], axis=1)
@@ -98,18 +139,14 @@ def test_weights_move_as_adam_with_one_step_size_a_row_moves_them(documents: int
     np.testing.assert_allclose(state.W, W - 0.1 * gradient / size, rtol=1e-3, atol=1e-4)
 
 
-def test_labels_that_would_hardly_move_are_passed_over_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labels_with_a_gradient_far_below_their_running_mean_are_skipped() -> None:
     X, W, Y = batch(np.random.default_rng(1))
-    usual = np.array([0, 1e5, 0, 1e5, 0], dtype=np.float32)
-    moved = []
-    for large in (1 << 28, 0):
-        monkeypatch.setattr(classifier, "_LARGE", large)
-        loss, gradient, state = run_step(X, W, Y, all_labels(*Y.shape), 0.1, square=usual)
-        moved.append((loss, gradient, (state.W != W).any(axis=1).tolist()))
-    assert moved[0][0] == moved[1][0]
-    assert moved[0][2] == [True] * 5
-    assert moved[1][2] == [True, False, True, False, True]
-    assert not np.allclose(moved[0][1], moved[1][1])
+    square = np.array([0, 1e5, 0, 1e5, 0], dtype=np.float32)
+    full, sparing = (run_step(X, W, Y, all_labels(*Y.shape), 0.1, square, share) for share in (0.0, 0.01))
+    assert full.loss == sparing.loss
+    assert (full.W != W).any(axis=1).tolist() == [True] * 5
+    assert (sparing.W != W).any(axis=1).tolist() == [True, False, True, False, True]
+    assert not np.allclose(full.gradient, sparing.gradient)
 
 
 def test_labels_outside_the_batch_are_not_touched() -> None:
@@ -117,51 +154,54 @@ def test_labels_outside_the_batch_are_not_touched() -> None:
     Y = Y.tolil()
     Y[:, 5] = 0
     shortlists = np.zeros((len(X), 1), dtype=np.int32)
-    _, _, state = run_step(X, W, csr_matrix(Y), shortlists, rate=0.1)
+    state = run_step(X, W, csr_matrix(Y), shortlists, rate=0.1)
     np.testing.assert_array_equal(state.W[5], W[5])
 
 
 def test_huge_scores_give_a_finite_loss() -> None:
     X, W, Y = batch(np.random.default_rng(0))
-    loss, gradient, _ = run_step(X * 1e4, W * 1e4, Y, all_labels(*Y.shape))
-    assert np.isfinite(loss)
-    assert np.isfinite(gradient).all()
+    step = run_step(X * 1e4, W * 1e4, Y, all_labels(*Y.shape))
+    assert np.isfinite(step.loss)
+    assert np.isfinite(step.gradient).all()
 
 
 def test_random_negatives_are_weighted_and_never_positives() -> None:
     Y = csr_matrix(np.eye(4, 50, dtype=np.float32))
-    config = Config(D=2, batch_size=4, random_negatives=20, random_weight=7.0)
-    room = classifier.scratch(Y, 0, 0, config)
-    rows, none = np.arange(4), np.empty((4, 0), dtype=np.int32)
-    classifier._pairs_by_label(room, Y, rows, none, np.empty(0, dtype=np.int32), config, np.random.default_rng(0))
+    drawn = np.random.default_rng(0).integers(0, 50, (4, 40)).astype(np.int32)
+    pairs = collect(Y, np.empty((4, 0), dtype=np.int32), drawn, random_weight=7.0)
     for b in range(4):
-        first, last = room.pointers[b], room.pointers[b + 1]
-        labels, weights = room.labels[first:last], room.weights[first:last]
-        assert len(set(labels.tolist())) == len(labels)
+        own = slice(pairs.indptr[b], pairs.indptr[b + 1])
+        labels = pairs.labels[own].tolist()
         assert labels[0] == b
-        assert weights.tolist() == [1.0] + [7.0] * (len(labels) - 1)
+        assert set(labels) == {b, *drawn[b].tolist()}
+        assert len(set(labels)) == len(labels)
+        assert pairs.weights[own].tolist() == [1.0] + [7.0] * (len(labels) - 1)
+        assert pairs.targets[own].tolist() == [1.0] + [0.0] * (len(labels) - 1)
 
 
-def test_labels_everywhere_are_candidates_once() -> None:
-    Y = csr_matrix(np.eye(3, dtype=np.float32))
-    config = Config(D=2, batch_size=3, random_negatives=0)
-    everywhere = np.array([0, 2], dtype=np.int32)
-    room = classifier.scratch(Y, 1, 2, config)
-    shortlists = np.array([[1], [0], [-1]], dtype=np.int32)
-    classifier._pairs_by_label(room, Y, np.arange(3), shortlists, everywhere, config, np.random.default_rng(0))
-    found = [sorted(room.labels[room.pointers[b] : room.pointers[b + 1]].tolist()) for b in range(3)]
-    assert found == [[0, 1, 2], [0, 1, 2], [0, 2]]
-
-
-def test_invert_is_the_transpose() -> None:
+def test_entries_grouped_by_column_are_the_transpose() -> None:
     matrix = csr_matrix((np.random.default_rng(0).random((20, 9)) < 0.3).astype(np.float32))
     counts = np.zeros(9, dtype=np.int32)
-    found, pointers = np.empty(9, dtype=np.int32), np.empty(10, dtype=np.int64)
-    rows, places = np.empty(matrix.nnz, dtype=np.int32), np.empty(matrix.nnz, dtype=np.int64)
-    n = ova.invert(matrix.indptr.astype(np.int64), matrix.indices, counts, found, pointers, rows, places)
+    columns, indptr = np.empty(9, dtype=np.int32), np.empty(10, dtype=np.int64)
+    rows, positions = np.empty(matrix.nnz, dtype=np.int32), np.empty(matrix.nnz, dtype=np.int64)
+    given = matrix.indptr.astype(np.int64), matrix.indices
+    n = classifier.group_by_column(*given, counts, columns, indptr, rows, positions)
     transposed = csr_matrix(matrix.T)
     assert not counts.any()
     for c in range(n):
-        expected = transposed.indices[transposed.indptr[found[c]] : transposed.indptr[found[c] + 1]]
-        assert rows[pointers[c] : pointers[c + 1]].tolist() == expected.tolist()
-        assert (matrix.indices[places[pointers[c] : pointers[c + 1]]] == found[c]).all()
+        expected = transposed.indices[transposed.indptr[columns[c]] : transposed.indptr[columns[c] + 1]]
+        assert rows[indptr[c] : indptr[c + 1]].tolist() == expected.tolist()
+        assert (matrix.indices[positions[indptr[c] : indptr[c + 1]]] == columns[c]).all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_logits_are_those_of_the_dense_product(precision: str) -> None:
+    X, W, _ = batch(np.random.default_rng(5), L=9, D=33)
+    stored = quantize_int8(W[:, :-1].copy(), W[:, -1]) if precision == "int8" else W.astype(precision)
+    candidates = np.tile(np.array([8, -1, 3, 0, 1, 7, 7, 2, 6, 5, 4], dtype=np.int32), (6, 1))
+    out = np.empty(candidates.shape, dtype=np.float32)
+    classifier.logits(0, 6, X, as_bits(stored), candidates, out)
+    weights = dequantize_classifier(stored)
+    expected = (X @ weights[:, :-1].T + weights[:, -1])[:, candidates[0]]
+    expected[:, 1] = -np.inf
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
