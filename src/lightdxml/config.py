@@ -1,183 +1,191 @@
-"""Hyper-parameters: one validated set of them, and those of the paper."""
+"""All settings of a training as one object, the presets, and the names under which users set them."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from collections.abc import Iterator
+from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal
 
-import numpy as np
+from lightdxml.settings import check, parse, setting
+from lightdxml.views.dense.options import DenseOptions
+from lightdxml.views.linear.options import LinearOptions
+from lightdxml.views.tree.options import TreeOptions
 
-Index = Literal["auto", "exact", "sketch", "ivf", "hnsw"]
-Schedule = Literal["cosine", "steps"]
 Precision = Literal["float16", "float32"]
 
 
 @dataclass(frozen=True)
-class Config:
-    """What training can be told, in the paper's names.
+class BlendOptions:
+    """How the weights of the views are chosen on validation documents."""
 
-    Attributes
-    ----------
-    D
-        Dimensions of the space in which documents and labels lie.
-    k
-        Labels in a document's shortlist S_k.
-    learning_rate
-        Adam's, for the classifier.
-    feature_rate
-        The learning rate of the word vectors, as a share of the classifier's.
-    e_model, e_label, e_hat_label
-        Epochs of the classifier; epochs of the label encoder each time it is trained; classifier epochs between
-        two such times.
-    beta
-        The classifier's share in the blended score; None to choose it on validation data.
-    batch_size
-        Documents a step.
-    schedule
-        `cosine` lets the learning rate fall to 0; `steps` halves it at the epochs 14, 21 and 25, as the authors did.
-    dropout
-        The share of a document's coordinates that are zeroed while training.
-    relu, residual
-        ReLU on the document embedding, and a spectrally normalised residual layer on top of it.
-    random_negatives, random_weight
-        Uniformly drawn negatives a document, and how much each counts: they stand for the labels that no shortlist
-        reaches.
-    frequent_labels
-        How many of the most frequent labels are candidates of every document.
-    sparse
-        Whether to train the sparse view too: a linear classifier of each label on the words themselves.
-    sparse_negatives
-        Of the sparse view: labels nearby, and labels that it confuses, that speak against a document.
-    sparse_work
-        How many words it may take to go once through the labels that the sparse view trains on all documents, where to
-        begin with a document counts as 25: the most frequent ones, as many as it allows.
-    sparse_cost, sparse_negative_cost
-        What an error of the sparse view costs, and the share of that which one on a negative costs.
-    label_tree
-        Whether to train a label tree beside the sparse view, where there are labels enough.
-    gamma
-        The sparse view's share in the blended score; None to choose it on validation data.
-    label_learning_rate
-        Adam's, for the label encoder.
-    index
-        How shortlists are searched: `exact`, `sketch` (by a bit a number, then by a byte), `ivf` (an inverted file),
-        `hnsw` (a graph), or `auto`: exactly up to 100,000 labels, but for training by what takes less time, and by
-        sketches beyond; on processors without AVX2 exactly up to 400,000 and then by an inverted file.
-    precision
-        How the finished model keeps its numbers; float16 halves it, at a loss that training measures.
-    validation
-        The share of training documents set aside to choose β and the epoch, where there is no dev part.
-    learn_validation
-        Whether documents that training set aside for validation are learnt by the views of words in the end, when all
-        is chosen. A dev part that is given is never learnt.
-    seed
-        The same seed gives the same model, to the bit.
+    beta: float | None = setting(
+        None, "Weight of the classifier against nearness; none chooses it.", low=0, high=1, optional=True
+    )
+    gamma: float | None = setting(
+        None, "Weight of the linear view against both dense views; none chooses it.", low=0, high=1, optional=True
+    )
+    min_documents: int = setting(500, "With fewer validation documents the default weights are used.", low=1)
+    default_beta: float = setting(0.2, "β with few validation documents.", low=0, high=1)
+    default_gamma: float = setting(0.4, "γ with few validation documents.", low=0, high=1)
+    default_share: float = setting(0.2, "Weight of another view, relative to γ, with few documents.", low=0, high=1)
+    tolerance: float = setting(0.5, "Points of P given up for PSP in the choice of β: the noise of P.", low=0)
+    grid_tolerance: float = setting(0.3, "Percent of P given up for PSP in the choice of β and γ.", low=0)
+    share_tolerance: float = setting(0.1, "Points of P given up for PSP in the choice of another view's weight.", low=0)
+    min_gain: float = setting(0.2, "Points of mean P that another view must add to be kept.", low=0)
+    tail_documents: int = setting(100, "With fewer documents the strength of `tail` has its default.", low=1)
+    # Scores of the paper's blend lie close together: a shift that is small for log-linear scores would decide alone.
+    default_tail: float = setting(0.2, "Default strength of `tail` with the linear view.", low=0)
+    default_paper_tail: float = setting(0.02, "Default strength of `tail` with the paper's blend.", low=0)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of a training.
 
     Examples
     --------
-    >>> Config(k=100).k
-    100
-    >>> Config(k=0)
+    >>> Config().dense.shortlist_size
+    200
+    >>> Config(random_state=-1)
     Traceback (most recent call last):
-    ValueError: k is 0: it must be a whole number from 1
+    ValueError: random_state is -1: it must be an integer of at least 0 and at most 18,446,744,073,709,551,615
     """
 
-    D: int = 192
-    k: int = 200
-    learning_rate: float = 0.02
-    feature_rate: float = 0.5
-    e_model: int = 4
-    e_label: int = 1
-    e_hat_label: int = 4
-    beta: float | None = None
-    batch_size: int = 512
-    schedule: Schedule = "cosine"
-    dropout: float = 0.3
-    relu: bool = False
-    residual: bool = False
-    random_negatives: int = 100
-    random_weight: float = 10.0
-    frequent_labels: int = 0
-    sparse: bool = True
-    sparse_negatives: int = 100
-    sparse_work: int = 500_000_000
-    sparse_cost: float = 0.5
-    sparse_negative_cost: float = 0.5
-    label_tree: bool = True
-    gamma: float | None = None
-    label_learning_rate: float = 0.001
-    index: Index = "auto"
-    precision: Precision = "float16"
-    validation: float = 0.05
-    learn_validation: bool = True
-    seed: int = 0
+    dense: DenseOptions = field(default_factory=DenseOptions)
+    linear: LinearOptions = field(default_factory=LinearOptions)
+    tree: TreeOptions = field(default_factory=TreeOptions)
+    blend: BlendOptions = field(default_factory=BlendOptions)
+    precision: str = setting("float16", "Floating-point type of the stored model.", choices=("float16", "float32"))
+    validation_fraction: float = setting(
+        0.05,
+        "Fraction of training documents held out to choose weights and epoch, without a dev part.",
+        low=0,
+        high=0.5,
+    )
+    validation_limit: int = setting(5000, "Validation documents held out, at most.", low=1)
+    refit: bool = setting(True, "Train linear view and trees on held-out documents too, after all is chosen.")
+    random_state: int = setting(0, "The same value gives the same model, bit for bit.", low=0, high=2**64 - 1)
 
     def __post_init__(self) -> None:
-        for name in ("D", "k", "e_model", "e_hat_label", "batch_size"):
-            _check_whole(name, getattr(self, name), 1)
-        for name in ("e_label", "random_negatives", "frequent_labels", "sparse_negatives", "sparse_work", "seed"):
-            _check_whole(name, getattr(self, name), 0)
-        _check_range("learning_rate", self.learning_rate, 0, 10, open_low=True)
-        _check_range("feature_rate", self.feature_rate, 0, 10)
-        _check_range("label_learning_rate", self.label_learning_rate, 0, 10, open_low=True)
-        _check_range("random_weight", self.random_weight, 0, 1e6)
-        _check_range("dropout", self.dropout, 0, 0.99)
-        _check_range("validation", self.validation, 0, 0.5)
-        _check_range("sparse_cost", self.sparse_cost, 0, 1e6, open_low=True)
-        _check_range("sparse_negative_cost", self.sparse_negative_cost, 0, 1e6, open_low=True)
-        for name in ("beta", "gamma"):
-            if getattr(self, name) is not None:
-                _check_range(name, getattr(self, name), 0, 1)
-        for name, kind in (("index", Index), ("schedule", Schedule), ("precision", Precision)):
-            if getattr(self, name) not in get_args(kind):
-                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be one of {', '.join(get_args(kind))}")
-        for name in ("relu", "residual", "sparse", "label_tree", "learn_validation"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} is {getattr(self, name)!r}: it must be true or false")
-
-    @property
-    def near_negatives(self) -> int:
-        """How many labels of its shortlist speak against a document in the sparse view."""
-        return min(self.k, self.sparse_negatives // 2)
-
-    @property
-    def total_epochs(self) -> int:
-        """The paper's count of all epochs: e_model + e_label (⌊e_model / ê_label⌋ + 1)."""
-        return self.e_model + self.e_label * (self.e_model // self.e_hat_label + 1)
+        check(self)
 
 
-def _check_whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} is {value!r}: it must be a whole number from {least}")
+# The settings that users touch most, by the names that the estimator and the command line have for them.
+SHORT_NAMES = {
+    "dim": "dense.dim",
+    "shortlist_size": "dense.shortlist_size",
+    "epochs": "dense.epochs",
+    "learning_rate": "dense.learning_rate",
+    "linear": "linear.enabled",
+    "tree": "tree.enabled",
+    "beta": "blend.beta",
+    "index": "dense.index",
+}
 
 
-def _check_range(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}: it must be a number")
-    if not low <= value <= high or (open_low and value == low):
-        raise ValueError(f"{name} is {value!r}: it must lie {'above' if open_low else 'from'} {low} to {high}")
+def walk(config: Config | type[Config] = Config) -> Iterator[tuple[str, Field[Any], Any]]:
+    """Yield every setting: its full name, its field, and its value.
+
+    >>> next(walk())[0]
+    'dense.dim'
+    """
+    instance = config() if isinstance(config, type) else config
+    for outer in fields(instance):
+        value = getattr(instance, outer.name)
+        if is_dataclass(value):
+            for inner in fields(value):
+                yield f"{outer.name}.{inner.name}", inner, getattr(value, inner.name)
+        else:
+            yield outer.name, outer, value
 
 
-# The authors' own training besides the paper's table: their encoder, batch, schedule, and no random negatives.
-_PAPER = Config(
-    D=300,
-    feature_rate=1.0,
-    batch_size=255,
-    schedule="steps",
-    dropout=0.5,
-    relu=True,
-    residual=True,
-    random_negatives=0,
-    sparse=False,
-    index="auto",
-)
+def full_name(name: str) -> str:
+    """Return the full name of a setting.
+
+    >>> full_name("epochs"), full_name("dense.epochs"), full_name("refit")
+    ('dense.epochs', 'dense.epochs', 'refit')
+    >>> full_name("epoch")
+    Traceback (most recent call last):
+    ValueError: there is no setting 'epoch': did you mean epochs?
+    """
+    import difflib
+
+    full = SHORT_NAMES.get(name, name)
+    known = [one for one, _, _ in walk()]
+    if full in known:
+        return full
+    close = difflib.get_close_matches(name, [*SHORT_NAMES, *known], n=1)
+    hint = f"did you mean {close[0]}?" if close else "`lightdxml train --help` lists all of them"
+    raise ValueError(f"there is no setting {name!r}: {hint}")
+
+
+def changed(config: Config, settings: dict[str, Any]) -> Config:
+    """Return a configuration with some settings changed, by short or full name; strings are parsed.
+
+    >>> changed(Config(), {"epochs": "8", "dense.dropout": 0.5}).dense.epochs
+    8
+    """
+    by_name = {name: one for name, one, _ in walk()}
+    groups: dict[str, dict[str, Any]] = {}
+    for name, value in settings.items():
+        full = full_name(name)
+        group, _, inner = full.rpartition(".")
+        groups.setdefault(group, {})[inner] = parse(by_name[full], value)
+    top = groups.pop("", {})
+    for group, values in groups.items():
+        top[group] = replace(getattr(config, group), **values)
+    return replace(config, **top)
+
+
+def to_json(config: Config) -> dict[str, Any]:
+    """Return a configuration as JSON can hold it."""
+    return asdict(config)
+
+
+def from_json(content: Any) -> Config:
+    """Return the configuration that `to_json` made, or raise a `ValueError`."""
+    if not isinstance(content, dict):
+        raise ValueError("its settings have another form")
+    flat: dict[str, Any] = {}
+    for name, value in content.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}.{inner}": one for inner, one in value.items()}
+        else:
+            flat[name] = value
+    if set(flat) != {name for name, _, _ in walk()}:
+        odd = ", ".join(sorted(set(flat) ^ {name for name, _, _ in walk()})[:5])
+        raise ValueError(f"its settings are not those of this format: {odd}")
+    return changed(Config(), {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()})
+
+
+# The authors' own training on top of the paper's table: their encoder, batches and schedule, no random negatives.
+_PAPER = {
+    "dim": 300,
+    "dense.vector_rate": 1.0,
+    "dense.batch_size": 255,
+    "dense.schedule": "steps",
+    "dense.dropout": 0.5,
+    "dense.relu": True,
+    "dense.residual": True,
+    "dense.random_negatives": 0,
+    "linear": False,
+    "tree": False,
+}
 
 
 def _paper(beta: float, k: int, rate: float, e_model: int, e_label: int, e_hat_label: int) -> Config:
-    return replace(
-        _PAPER, beta=beta, k=k, learning_rate=rate, e_model=e_model, e_label=e_label, e_hat_label=e_hat_label
-    )
+    table = {
+        "beta": beta,
+        "shortlist_size": k,
+        "learning_rate": rate,
+        "epochs": e_model,
+        "dense.label_epochs": e_label,
+        "dense.refresh_every": e_hat_label,
+    }
+    return changed(Config(), _PAPER | table)
 
 
 PRESETS: dict[str, Config] = {
@@ -189,66 +197,41 @@ PRESETS: dict[str, Config] = {
     "paper/AmazonTitles-670K": _paper(1.0, 650, 0.007, 21, 6, 9),
 }
 
-
-# With few documents an epoch has few steps: smaller batches, at a lower rate, and more epochs make up for it.
+# With few documents an epoch has few steps: smaller batches, a lower rate and more epochs make up for it.
 SMALL_LIMIT = 20_000
 
 
 def _small(documents: int) -> Config:
-    batch_size = min(max(documents // 50, 8), 64)
-    # A tenth of the work of the sparse view: half a minute is much where all else takes a few seconds.
-    return replace(PRESETS["default"], batch_size=batch_size, learning_rate=0.005, e_model=12, sparse_work=75_000_000)
+    # The linear view gets a seventh of the work: half a minute is long where everything else takes seconds.
+    small = {"learning_rate": 0.005, "epochs": 12, "linear.frequent_work": 75_000_000}
+    return changed(PRESETS["default"], {"dense.batch_size": min(max(documents // 50, 8), 64), **small})
 
 
-def configure(preset: str = "default", documents: int | None = None, /, **settings: Any) -> Config:
-    """Return a preset with some settings changed; strings, as from a command line, become what the setting is.
+def configure(preset: str = "default", documents: int | None = None, settings: dict[str, Any] | None = None) -> Config:
+    """Return a preset with some settings changed.
 
     Parameters
     ----------
     preset
         `default`, or one of the paper's.
     documents
-        How many there are to train on: the default preset depends on it.
+        The number of training documents; the default preset depends on it.
     settings
-        What to change, by name.
+        What to change, by short or full name. Strings are parsed as on the command line.
 
     Examples
     --------
-    >>> [configure("default", documents).batch_size for documents in (100, 10_000, 1_000_000)]
+    >>> [configure("default", n).dense.batch_size for n in (100, 10_000, 1_000_000)]
     [8, 64, 512]
-    >>> configure("paper/EURLex-4K", seed="7").k, configure("paper/EURLex-4K", seed="7").seed
-    (500, 7)
+    >>> configure("paper/EURLex-4K", settings={"random_state": "7"}).random_state
+    7
     >>> configure("mine")
     Traceback (most recent call last):
-    ValueError: there is no preset 'mine': known are default, paper/EURLex-4K, paper/AmazonCat-13K, paper/Wiki10-31K, \
-paper/WikiSeeAlsoTitles-350K, paper/AmazonTitles-670K
+    ValueError: there is no preset 'mine': choose default, paper/EURLex-4K, paper/AmazonCat-13K, paper/Wiki10-31K, \
+paper/WikiSeeAlsoTitles-350K or paper/AmazonTitles-670K
     """
     if preset not in PRESETS:
-        raise ValueError(f"there is no preset {preset!r}: known are {', '.join(PRESETS)}")
-    names = [field.name for field in fields(Config)]
-    for name in settings:
-        if name not in names:
-            raise ValueError(f"there is no setting {name!r}: known are {', '.join(names)}")
-    chosen = PRESETS[preset]
-    if preset == "default" and documents is not None and documents < SMALL_LIMIT:
-        chosen = _small(documents)
-    return replace(chosen, **{name: parsed_setting(name, value) for name, value in settings.items()})
-
-
-def parsed_setting(name: str, value: Any) -> Any:
-    """Return a setting's value; a string, as from a command line, as what it stands for.
-
-    >>> parsed_setting("k", "500"), parsed_setting("relu", "true"), parsed_setting("index", "hnsw")
-    (500, True, 'hnsw')
-    """
-    if isinstance(value, np.generic):
-        return value.item()
-    if not isinstance(value, str) or name in ("index", "schedule", "precision"):
-        return value
-    words = {"true": True, "false": False, "none": None}
-    if value.lower() in words:
-        return words[value.lower()]
-    try:
-        return int(value) if value.lstrip("+-").isdecimal() else float(value)
-    except ValueError:
-        return value
+        *first, last = PRESETS
+        raise ValueError(f"there is no preset {preset!r}: choose {', '.join(first)} or {last}")
+    small = preset == "default" and documents is not None and documents < SMALL_LIMIT
+    return changed(_small(documents) if small and documents is not None else PRESETS[preset], settings or {})

@@ -65,21 +65,23 @@ def ranges(n: int, parts: int) -> list[tuple[int, int]]:
     return [(a, b) for a, b in pairwise(bounds) if a < b]
 
 
-def run(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+def run(function: Callable[[T], R], items: Sequence[T], after: Callable[[int], object] | None = None) -> list[R]:
     """Call a function on every item, on several threads, and return the results in order.
 
     The calling thread is one of them. If calls fail, all threads stop, and the error of the first item is raised.
+    After each of its own items, the calling thread calls `after` with the number of items that are done.
 
     >>> run(abs, [-1, 2, -3])
     [1, 2, 3]
     """
     threads = min(thread_count(), len(items))
-    if threads <= 1:
-        return [function(item) for item in items]
     work = _Work(function, items)
+    if threads <= 1:
+        work.do(after)
+        return work.finish()
     pool = _pool(os.getpid(), threads - 1)
     helpers = [pool.submit(work.do) for _ in range(threads - 1)]
-    work.do()
+    work.do(after)
     for helper in helpers:
         # A helper that has not started has nothing left to do. Waiting for it could deadlock in a nested call.
         if not helper.cancel():
@@ -96,7 +98,7 @@ class _Work(Generic[T, R]):
         self.results: dict[int, R] = {}
         self.errors: dict[int, BaseException] = {}
 
-    def do(self) -> None:
+    def do(self, after: Callable[[int], object] | None = None) -> None:
         """Take items until none is left or a call has failed."""
         while not self.errors:
             try:
@@ -104,6 +106,11 @@ class _Work(Generic[T, R]):
             except IndexError:
                 return
             self._call(number, item)
+            if after is not None and not self.errors:
+                try:
+                    after(len(self.results))
+                except BaseException as error:
+                    self.errors[number] = error
 
     def _call(self, number: int, item: T) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Arrays on disk in the safetensors format: written by that library, read as memory-mapped views."""
+"""Arrays and JSON on disk: safetensors files, read as memory-mapped views; nothing in them is trusted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from safetensors.numpy import save_file
 
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
 _TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
-_LONGEST_HEADER = 1 << 20
+_MAX_HEADER, _MAX_JSON = 1 << 24, 1 << 28
+_BLOCK = 1 << 22
 
 
 def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
@@ -25,16 +26,15 @@ def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     try:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
     except SafetensorError as error:
-        raise OSError(f"{path} cannot be written ({error}): is there room on the disk?") from error
-    # The library's files are its user's alone, whatever files are by default.
+        raise OSError(f"{path} cannot be written ({error}): is the disk full?") from error
+    # The library makes files that only their owner can read, whatever the umask says.
     path.chmod(stat.S_IMODE(mode))
 
 
 def read(path: Path) -> dict[str, NDArray[Any]]:
-    """Return views of the arrays in a file; what is not looked at is not read.
+    """Return views of the arrays in a file; pages are read when they are used.
 
-    Several processes that read one file share one copy in memory. Nothing in the header is trusted: every array must
-    lie within the file.
+    Several processes that read one file share one copy in memory. Every array must lie within the file.
 
     Examples
     --------
@@ -45,13 +45,13 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
     [[1.0, 1.0]]
     """
     if not path.is_file():
-        raise ValueError(f"{path.name} is missing or no file")
+        raise ValueError(f"{path.name} is missing or not a file")
     size = path.stat().st_size
     if size < 8:
-        raise ValueError(f"{path.name} is cut short")
+        raise ValueError(f"{path.name} is truncated")
     content = np.memmap(path, dtype=np.uint8, mode="r")
     length = int.from_bytes(content[:8].tobytes(), "little")
-    if length > min(size - 8, _LONGEST_HEADER):
+    if length > min(size - 8, _MAX_HEADER):
         raise ValueError(f"{path.name} has a header of {length} bytes")
     header = json.loads(content[8 : 8 + length].tobytes())
     if not isinstance(header, dict):
@@ -63,10 +63,47 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
 def _view(body: NDArray[np.uint8], name: str, entry: Any) -> NDArray[Any]:
     try:
         kind, shape, (start, stop) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-        whole = all(type(n) is int and n >= 0 for n in (*shape, start, stop))
+        valid = all(type(n) is int and n >= 0 for n in (*shape, start, stop))
     except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"array {name} is described wrongly") from error
-    if not whole or not start <= stop <= len(body) or stop - start != math.prod(shape) * kind.itemsize:
+        raise ValueError(f"array {name} has a wrong description") from error
+    if not valid or not start <= stop <= len(body) or stop - start != math.prod(shape) * kind.itemsize:
         raise ValueError(f"array {name} does not lie within its file")
     view: NDArray[Any] = body[start:stop].view(kind).reshape(shape)
     return view
+
+
+def check_finite(arrays: dict[str, NDArray[Any]]) -> None:
+    """Raise a `ValueError` if a floating-point array holds NaN or infinite values."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            flat = array.reshape(-1)
+            for start in range(0, flat.size, _BLOCK):
+                if not _all_finite(flat[start : start + _BLOCK]):
+                    raise ValueError(f"its array {name} holds NaN or infinite values")
+
+
+def _all_finite(numbers: NDArray[Any]) -> bool:
+    """Return whether all numbers are finite; for float16 NumPy is faster on the exponent bits."""
+    if numbers.dtype == np.float16:
+        return bool((numbers.view(np.uint16) & 0x7FFF).max(initial=0) < 0x7C00)
+    return bool(np.isfinite(numbers).all())
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write JSON."""
+    path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def read_json(path: Path, limit: int = _MAX_JSON) -> Any:
+    """Return the content of a regular JSON file of at most `limit` bytes; a pipe or a device might never end."""
+    if not path.is_file():
+        raise ValueError(f"{path.name} is missing or not a file")
+    size = path.stat().st_size
+    if size > limit:
+        raise ValueError(f"{path.name} has more than {limit} bytes")
+    with path.open("rb") as stream:
+        content = stream.read(size)
+    try:
+        return json.loads(content.decode())
+    except RecursionError as error:
+        raise ValueError(f"{path.name} is nested too deeply") from error

@@ -1,4 +1,4 @@
-"""Files by which a process holds a folder for itself; one that dies lets go of it."""
+"""Lock files, by which a process holds a folder for itself; a process that dies releases it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def make_room(folder: Path, what: str) -> None:
-    """Make a folder if it is not there, and see that files can be written into it; else say so in a sentence.
+def make_writable(folder: Path, what: str) -> None:
+    """Create a folder if it does not exist, and check that files can be written into it.
 
-    >>> make_room(Path(__file__), "checkpoints")
+    >>> make_writable(Path(__file__), "checkpoints")
     Traceback (most recent call last):
-    OSError: there can be no checkpoints in ...lock.py (File exists): choose another folder
+    OSError: ...lock.py cannot hold checkpoints (File exists): choose another folder
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        reason = f"there can be no {what} in {folder} ({error.strerror})"
+        reason = f"{folder} cannot hold {what} ({error.strerror})"
         raise OSError(f"{reason}: choose another folder") from error
 
 
 @contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Hold a lock file, which is made if it is not there; gives whether it could be had: False if another holds it.
+    """Hold a lock file, which is created if it does not exist; yield False if another process holds it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, held(Path(folder) / "lock") as first:
@@ -36,13 +36,13 @@ def held(path: Path) -> Iterator[bool]:
     (True, False)
     """
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} is no file: remove it, or choose another folder")
+        raise ValueError(f"{path} is not a file: remove it, or choose another folder")
     with path.open("a") as stream:
         yield _lock(stream.fileno()) and _is_at(path, stream.fileno())
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Return whether this is still the file at this place: whoever held it before may have removed it."""
+    """Return whether this is still the file at this path: the process that held it before may have removed it."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Arrays that live in files, where memory is short: the system keeps of them what it has room for."""
+"""Arrays in memory-mapped files, for data that does not fit into memory."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.persistence import lock
-from lightdxml.training.memory import size_for_people
+from lightdxml.resources.system import format_bytes
 
 _PREFIX, _LOCK = "lightdxml-", "lock"
-_VALUES, _COLUMNS, SHORTLISTS = "values", "columns", "shortlists"
+_VALUES, _INDICES, SHORTLISTS = "values", "indices", "shortlists"
 _BLOCK = 1 << 20
 
 
-class Scratch:
-    """A folder of its own for arrays; they are gone with it."""
+class SpillDirectory:
+    """A temporary folder for arrays; they are removed with it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array of zeros in a file of this name, whose old content is gone; an empty one is in memory.
+        """Return an array of zeros in a new file of this name; an array of size 0 is in memory.
 
-        The disk has room for all of it: what a full one cannot take would otherwise end the process when it is written.
+        Disk space is reserved first: a full disk would otherwise kill the process when a page is written.
         """
         if 0 in shape:
             return np.empty(shape, dtype=dtype)
@@ -43,15 +43,15 @@ class Scratch:
             with path.open("xb") as stream:
                 _reserve(stream, size)
         except OSError as error:
-            reason = f"there is no room for {size_for_people(size)} of {name} in {self.folder.parent}"
-            raise OSError(f"{reason} ({error.strerror}): choose another scratch folder") from error
+            reason = f"there is no space for {format_bytes(size)} of {name} in {self.folder.parent}"
+            raise OSError(f"{reason} ({error.strerror}): choose another spill directory") from error
         return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
     def matrix(self, X: csr_matrix) -> csr_matrix:
-        """Return a matrix whose columns and values are in files."""
+        """Return a matrix whose indices and values are in files."""
         mapped = csr_matrix(X.shape, dtype=X.dtype)
-        # Put in as they are: the constructor might copy them back into memory.
-        mapped.data, mapped.indices = self.copy(_VALUES, X.data), self.copy(_COLUMNS, X.indices)
+        # Assigned directly: the constructor might copy them back into memory.
+        mapped.data, mapped.indices = self.copy(_VALUES, X.data), self.copy(_INDICES, X.indices)
         mapped.indptr = X.indptr
         mapped.has_canonical_format = True
         return mapped
@@ -64,7 +64,7 @@ class Scratch:
 
 
 def _reserve(stream: BinaryIO, size: int) -> None:
-    """Make a file so long, of zeros that have their place on the disk."""
+    """Extend a file by zeros that have their space on the disk."""
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(stream.fileno(), 0, size)
@@ -78,33 +78,33 @@ def _reserve(stream: BinaryIO, size: int) -> None:
 
 
 @contextmanager
-def scratch_in(folder: Path) -> Iterator[Scratch]:
-    """Give room in a folder, which is made if it is not there; what was put there is removed afterwards.
+def spill_directory(folder: Path) -> Iterator[SpillDirectory]:
+    """Yield a temporary folder within a folder, which is created if it does not exist.
 
-    What a process left there that was killed is removed as well.
+    Leftovers of killed processes are removed.
 
-    >>> with tempfile.TemporaryDirectory() as folder, scratch_in(Path(folder)) as scratch:
-    ...     scratch.array("numbers", (2, 2), np.int32).tolist()
+    >>> with tempfile.TemporaryDirectory() as folder, spill_directory(Path(folder)) as spill:
+    ...     spill.array("numbers", (2, 2), np.int32).tolist()
     [[0, 0], [0, 0]]
     """
-    lock.make_room(folder, "scratch files")
+    lock.make_writable(folder, "spilled arrays")
     for left in folder.glob(f"{_PREFIX}*"):
         with suppress(OSError, ValueError):
             _remove_if_left(left)
-    # The lock is let go of before the folder is removed: Windows removes no file that is open.
+    # The lock is released before the folder is removed: Windows cannot remove an open file.
     with (
         tempfile.TemporaryDirectory(prefix=_PREFIX, dir=folder, ignore_cleanup_errors=True) as inner,
         lock.held(Path(inner) / _LOCK) as mine,
     ):
         if not mine:
-            raise OSError(f"another training has just tidied {folder} up: start again")
-        yield Scratch(Path(inner))
+            raise OSError(f"another training is cleaning up {folder}: start again")
+        yield SpillDirectory(Path(inner))
 
 
 def _remove_if_left(folder: Path) -> None:
-    """Remove a scratch folder that no process holds; one that holds anything else is none."""
+    """Remove a spill directory that no process holds, unless it holds anything else."""
     inside = {path.name for path in folder.iterdir()}
-    if _LOCK in inside and inside <= {_LOCK, _VALUES, _COLUMNS, SHORTLISTS}:
+    if _LOCK in inside and inside <= {_LOCK, _VALUES, _INDICES, SHORTLISTS}:
         with lock.held(folder / _LOCK) as mine:
             if mine:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What a training will do: its steps in their order, and how many documents it sets aside to decide."""
+"""The steps of the cycle in their order."""
 
 from __future__ import annotations
 
@@ -6,54 +6,45 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lightdxml.config import Config
-
-_MOST_VALIDATION = 5000
-_FEWEST_TO_SPLIT = 20
+from lightdxml.views.dense.options import DenseOptions
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the cycle: a refresh, with or without training the label encoder, or an epoch of the classifier."""
+    """A step of the cycle: a refresh, with or without training of the label encoder, or a classifier epoch."""
 
-    what: Literal["refresh", "refresh without training", "classifier"]
+    kind: Literal["refresh", "refresh without training", "classifier"]
     epoch: int = 0
 
 
-def plan(config: Config) -> list[Step]:
-    """Return the steps of the paper's step 5 in their order.
+def plan(options: DenseOptions) -> list[Step]:
+    """Return the steps of Algorithm 1 in their order.
 
-    >>> [step.what for step in plan(Config(e_model=3, e_hat_label=2))]
+    >>> [step.kind for step in plan(DenseOptions(epochs=3, refresh_every=2))]
     ['refresh', 'classifier', 'classifier', 'refresh', 'classifier', 'refresh without training']
     """
     steps = [Step("refresh")]
-    for epoch in range(config.e_model):
+    for epoch in range(options.epochs):
         steps.append(Step("classifier", epoch))
-        if (epoch + 1) % config.e_hat_label == 0:
+        if (epoch + 1) % options.refresh_every == 0:
             steps.append(Step("refresh"))
-    if config.e_model % config.e_hat_label:
-        # A last refresh, so that the index is as new as the features; the paper counts no epochs for it.
+    if options.epochs % options.refresh_every:
+        # One more, so that the index is as new as the encoder. The paper counts no label epochs for it.
         steps.append(Step("refresh without training"))
     return steps
 
 
 def shortlist_length(config: Config, step: int) -> int:
-    """Return how many labels of its shortlist a training document needs after this refresh.
+    """Return how many labels per training document the search of this refresh has to find.
 
-    After the last one only the sparse view uses them.
+    After the last refresh only the linear view uses them, as negatives.
 
-    >>> config = Config(e_model=1, e_hat_label=1, k=200, sparse_negatives=100)
+    >>> from lightdxml.config import changed
+    >>> config = changed(Config(), {"epochs": 1, "dense.refresh_every": 1})
     >>> [shortlist_length(config, step) for step in (0, 2)]
     [200, 50]
     """
-    if step + 1 < len(plan(config)):
-        return config.k
-    return config.near_negatives if config.sparse else 0
-
-
-def validation_size(documents: int, config: Config) -> int:
-    """Return how many of so many documents are set aside to choose β and the epoch; 0 where there are too few.
-
-    >>> validation_size(1000, Config()), validation_size(10, Config())
-    (50, 0)
-    """
-    return 0 if documents < _FEWEST_TO_SPLIT else min(round(config.validation * documents), _MOST_VALIDATION)
+    size = config.dense.shortlist_size
+    if step + 1 < len(plan(config.dense)):
+        return size
+    return min(size, config.linear.shortlist_negatives) if config.linear.enabled else 0

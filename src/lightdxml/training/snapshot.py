@@ -1,91 +1,95 @@
-"""A training's state as facts for JSON and arrays, and back.
+"""A training as facts for JSON and arrays, and back.
 
-Nothing in a snapshot is trusted: compiled code takes what it is given, so every number is checked against what this
+Nothing in a snapshot is trusted. Compiled code takes what it is given, so everything is checked against what this
 training, with its data and settings, can come to.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import shortlist as shortlists
-from lightdxml import storage
-from lightdxml.config import Config
-from lightdxml.encoder import Encoder, Residual
-from lightdxml.model import Model
-from lightdxml.training.plan import Step, plan, shortlist_length
-from lightdxml.training.state import State
+from lightdxml.persistence.arrays import check_finite
+from lightdxml.training.plan import plan, shortlist_length
+from lightdxml.training.run import Run
+from lightdxml.training.state import Best, CycleState, DenseResult
+from lightdxml.views.base import Arrays, ModelSizes, expect, in_range
+from lightdxml.views.dense.classifier import ClassifierView
+from lightdxml.views.dense.label_encoder import LabelEncoder
+from lightdxml.views.dense.label_encoder import start as start_label_encoder
+from lightdxml.views.dense.nearness import NearnessView
 
-Arrays = dict[str, NDArray[Any]]
-_BEST = "best."
-_MOST_STEPS = 2**53
+Facts = dict[str, Any]
+_BEST, _DENSE, _PRODUCT = "best.", "dense.", "product."
+_MAX_STEPS = 2**53
 
 
-@dataclass(frozen=True)
-class Frame:
-    """What of a training its state must fit.
+def pack(run: Run) -> tuple[Facts, Arrays]:
+    """Return a training as facts for JSON, and arrays."""
+    facts, arrays = _pack_dense(run) if run.dense is not None else _pack_cycle(run)
+    return {**facts, "history": run.history}, arrays
 
-    Attributes
-    ----------
-    config
-        How it is trained.
-    frequency
-        How many of its documents each label has.
-    everywhere
-        Labels that are candidates of every document.
-    n_documents
-        How many documents it is trained on.
+
+def unpack(run: Run, facts: Facts, arrays: Arrays) -> None:
+    """Put a fresh training to where a snapshot was taken; raise a `ValueError` if it cannot be one of this training.
+
+    The training is then unchanged.
     """
-
-    config: Config
-    frequency: NDArray[np.int32]
-    everywhere: NDArray[np.int32]
-    n_documents: int
-
-    @cached_property
-    def steps(self) -> list[Step]:
-        """The plan."""
-        return plan(self.config)
-
-    @property
-    def n_batches(self) -> int:
-        """How many an epoch has."""
-        return math.ceil(self.n_documents / self.config.batch_size)
-
-    @property
-    def labels(self) -> NDArray[np.int64]:
-        """The labels that have documents."""
-        return np.flatnonzero(self.frequency)
+    if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
+        raise ValueError("its history is not a list of phases")
+    if facts["stage"] == "finalize":
+        _unpack_dense(run, facts, arrays)
+    else:
+        _unpack_cycle(run, facts, arrays)
+    run.history = facts["history"]
 
 
-def pack(state: State) -> tuple[dict[str, Any], Arrays]:
-    """Return a state as facts for JSON, and arrays."""
+def _pack_cycle(run: Run) -> tuple[Facts, Arrays]:
+    state = run.cycle
+    assert state is not None
     arrays = {**_trained(state), "shortlists": state.shortlists, "order": state.order}
     facts = {
+        "stage": "cycle",
         "rng": state.rng.bit_generator.state,
         "classifier_steps": state.classifier.steps,
         "label_encoder_steps": state.label_encoder.steps,
-        **{name: getattr(state, name) for name in ("batch", "loss", "step", "cycle", "history", "best_accuracy")},
+        **{name: getattr(state, name) for name in ("batch", "loss", "step", "refreshes")},
     }
     if state.best is not None:
-        arrays |= {_BEST + name: array for name, array in storage.arrays_of(state.best).items()}
-        facts["best"] = {
-            "beta": state.best.beta,
-            "metrics": state.best.metrics,
-            "kind": state.best.shortlist.kind,
-        }
+        best = state.best
+        view_facts, view_arrays = _pack_views(_BEST, best.classifier, best.nearness)
+        arrays |= view_arrays
+        names = ("beta", "metrics", "accuracy", "is_latest")
+        facts["best"] = {**view_facts, **{name: getattr(best, name) for name in names}}
     return facts, arrays
 
 
-def _trained(state: State) -> Arrays:
+def _pack_dense(run: Run) -> tuple[Facts, Arrays]:
+    dense = run.dense
+    assert dense is not None
+    view_facts, arrays = _pack_views(_DENSE, dense.classifier, dense.nearness)
+    arrays["shortlists"] = dense.shortlists
+    if dense.label_encoder is not None:
+        arrays |= _layers(dense.label_encoder)
+    done = {}
+    # A copy: threads add products while this one packs.
+    for key, product in list(run.products.items()):
+        done[key] = None if product is None else list(product)
+        arrays |= {f"{_PRODUCT}{key}.{name}": array for name, array in (product or {}).items()}
+    return {"stage": "finalize", **view_facts, "beta": dense.beta, "products": done}, arrays
+
+
+def _pack_views(prefix: str, classifier: ClassifierView, nearness: NearnessView) -> tuple[Facts, Arrays]:
+    arrays = {f"{prefix}{name}": array for view in (classifier, nearness) for name, array in view.arrays().items()}
+    return {"classifier": classifier.facts(), "nearness": nearness.facts()}, arrays
+
+
+def _trained(state: CycleState) -> Arrays:
     """Return the arrays that training changes in place, by name."""
-    features, classifier, label_encoder = state.features, state.classifier, state.label_encoder
+    features, classifier = state.encoder, state.classifier
     arrays = {
         "vectors": features.encoder.vectors,
         "vectors_mean": features.mean,
@@ -93,11 +97,8 @@ def _trained(state: State) -> Arrays:
         "W": classifier.W,
         "W_mean": classifier.mean,
         "W_square": classifier.square,
+        **_layers(state.label_encoder),
     }
-    for i in range(len(label_encoder.layers)):
-        arrays[f"layer{i}"] = label_encoder.layers[i]
-        arrays[f"layer{i}_mean"] = label_encoder.means[i]
-        arrays[f"layer{i}_square"] = label_encoder.squares[i]
     if features.encoder.residual is not None:
         arrays["residual"], arrays["residual_bias"] = features.encoder.residual.R, features.encoder.residual.bias
         arrays["residual_mean"], arrays["residual_square"] = features.residual_mean, features.residual_square
@@ -105,116 +106,122 @@ def _trained(state: State) -> Arrays:
     return arrays
 
 
-def unpack(state: State, facts: dict[str, Any], arrays: Arrays, frame: Frame) -> None:
-    """Put a fresh state to what a snapshot says; a `ValueError` where it cannot be one of this training.
+def _layers(encoder: LabelEncoder) -> Arrays:
+    arrays: Arrays = {}
+    for i in range(len(encoder.layers)):
+        arrays[f"layer{i}"] = encoder.layers[i]
+        arrays[f"layer{i}_mean"], arrays[f"layer{i}_square"] = encoder.means[i], encoder.squares[i]
+    return arrays
 
-    Then the state is what it was. The shortlists are those in `arrays`, not a copy.
-    """
-    try:
-        _check_trained(_trained(state), arrays)
-        _check_progress(facts, arrays, frame)
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = facts["rng"]
-        best = _best(facts["best"], arrays, len(state.features.encoder.vectors), frame) if facts["step"] else None
-    except (KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-        raise ValueError(f"something is not there, or of another form ({type(error).__name__}: {error})") from error
+
+def _unpack_cycle(run: Run, facts: Facts, arrays: Arrays) -> None:
+    state = run.cycle
+    assert state is not None
+    _check_alike(_trained(state), arrays)
+    _check_progress(run, facts, arrays)
+    rng = np.random.default_rng(0)
+    rng.bit_generator.state = facts["rng"]
+    best = _unpack_best(run, facts["best"], arrays) if facts["step"] else None
     for name, array in _trained(state).items():
         array[...] = arrays[name]
     state.rng.bit_generator.state = rng.bit_generator.state
-    state.shortlists, state.order = arrays["shortlists"], np.array(arrays["order"])
-    state.classifier.steps = facts["classifier_steps"]
-    state.label_encoder.steps = facts["label_encoder_steps"]
-    state.batch, state.loss, state.step, state.cycle = (facts[name] for name in ("batch", "loss", "step", "cycle"))
-    state.history, state.best_accuracy = facts["history"], facts["best_accuracy"]
+    state.shortlists = run.array("shortlists", arrays["shortlists"].shape, np.int32)
+    state.shortlists[...] = arrays["shortlists"]
+    state.order = np.array(arrays["order"])
+    state.classifier.steps, state.label_encoder.steps = facts["classifier_steps"], facts["label_encoder_steps"]
+    state.batch, state.loss, state.step, state.refreshes = (
+        facts[name] for name in ("batch", "loss", "step", "refreshes")
+    )
     state.best = best
 
 
-def _check_trained(expected: Arrays, arrays: Arrays) -> None:
+def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> None:
+    classifier, nearness = _unpack_views(run, _DENSE, facts, arrays)
+    label_encoder = None
+    if "layer0" in arrays:
+        label_encoder = start_label_encoder(run.config.dense.dim)
+        expected = _layers(label_encoder)
+        _check_alike(expected, arrays)
+        for name, array in expected.items():
+            array[...] = arrays[name]
+    _check_shortlists(run, arrays["shortlists"], len(plan(run.config.dense)))
+    shortlists = run.array("shortlists", arrays["shortlists"].shape, np.int32)
+    shortlists[...] = arrays["shortlists"]
+    beta = _number(facts["beta"], 0, 1)
+    products: dict[str, Arrays | None] = {}
+    for key, names in facts["products"].items():
+        prefix = f"{_PRODUCT}{key}."
+        products[key] = None if names is None else {name: np.array(arrays[prefix + name]) for name in names}
+    run.dense = DenseResult(classifier, nearness, beta, label_encoder, shortlists)
+    run.products = products
+
+
+def _unpack_views(run: Run, prefix: str, facts: Facts, every: Arrays) -> tuple[ClassifierView, NearnessView]:
+    arrays = {name.removeprefix(prefix): np.array(array) for name, array in every.items() if name.startswith(prefix)}
+    check_finite(arrays)
+    sizes = ModelSizes(run.data.X.shape[1], run.data.n_labels)
+    classifier = ClassifierView.restore(arrays, facts["classifier"], sizes)
+    nearness = NearnessView.restore(arrays, facts["nearness"], sizes)
+    options = run.config.dense
+    if any(view.encoder.vectors.dtype == np.int8 or view.encoder.dim != options.dim for view in (classifier, nearness)):
+        raise ValueError("its best model is a compressed one, or has other dimensions")
+    if (classifier.encoder.residual is not None) != options.residual or classifier.encoder.relu != options.relu:
+        raise ValueError("its best model has another encoder")
+    if not np.array_equal(nearness.labels, run.data.known_labels) or nearness.shortlist_size != options.shortlist_size:
+        raise ValueError("its best model belongs to other data")
+    return classifier, nearness
+
+
+def _unpack_best(run: Run, facts: Facts, arrays: Arrays) -> Best:
+    classifier, nearness = _unpack_views(run, _BEST, facts, arrays)
+    metrics = {str(name): _number(value) for name, value in facts["metrics"].items()}
+    if "P@1" not in metrics or not isinstance(facts["is_latest"], bool):
+        raise ValueError("its best model has no measures")
+    beta, accuracy = _number(facts["beta"], 0, 1), _number(facts["accuracy"])
+    return Best(classifier, nearness, beta, metrics, accuracy, facts["is_latest"])
+
+
+def _check_alike(expected: Arrays, arrays: Arrays) -> None:
     for name, array in expected.items():
-        found = arrays[name]
-        if found.shape != array.shape or found.dtype != array.dtype:
-            raise ValueError(f"array {name} has shape {found.shape} and type {found.dtype}")
-    storage.check_finite({name: arrays[name] for name in expected})
+        expect(arrays[name], name, array.shape, array.dtype)
+    check_finite({name: arrays[name] for name in expected})
 
 
-def _check_progress(facts: dict[str, Any], arrays: Arrays, frame: Frame) -> None:
-    """Raise where a snapshot says to be where this training never is."""
-    step, batch, steps = facts["step"], facts["batch"], frame.steps
-    _check_whole("step", step, 0, len(steps))
-    in_epoch = step < len(steps) and steps[step].what == "classifier"
-    _check_whole("batch", batch, 0, frame.n_batches - 1 if in_epoch else 0)
-    epochs = sum(done.what == "classifier" for done in steps[:step])
-    _check_whole("cycle", facts["cycle"], step - epochs, step - epochs)
-    moves = epochs * frame.n_batches + batch
-    _check_whole("classifier_steps", facts["classifier_steps"], moves, moves)
-    _check_whole("label_encoder_steps", facts["label_encoder_steps"], 0, _MOST_STEPS)
-    if not all(_is_number(facts[name]) for name in ("loss", "best_accuracy")):
-        raise ValueError("its loss or its accuracy is no number")
-    if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
-        raise ValueError("its history is no list of phases")
-    _check_order(arrays["order"], batch, frame.n_documents)
-    _check_shortlists(arrays["shortlists"], frame, step, needed=in_epoch or step == len(steps))
+def _check_progress(run: Run, facts: Facts, arrays: Arrays) -> None:
+    """Raise a `ValueError` if a snapshot claims a position in which this training never is."""
+    steps, n = plan(run.config.dense), run.data.X.shape[0]
+    n_batches = math.ceil(n / run.config.dense.batch_size)
+    step, batch = facts["step"], facts["batch"]
+    _check_integer("step", step, 0, len(steps))
+    in_epoch = step < len(steps) and steps[step].kind == "classifier"
+    _check_integer("batch", batch, 0, n_batches - 1 if in_epoch else 0)
+    epochs = sum(done.kind == "classifier" for done in steps[:step])
+    _check_integer("refreshes", facts["refreshes"], step - epochs, step - epochs)
+    updates = epochs * n_batches + batch
+    _check_integer("classifier_steps", facts["classifier_steps"], updates, updates)
+    _check_integer("label_encoder_steps", facts["label_encoder_steps"], 0, _MAX_STEPS)
+    _number(facts["loss"])
+    order, length = arrays["order"], n if batch else 0
+    expect(order, "order", (length,), np.int64)
+    if not np.array_equal(np.sort(order), np.arange(length)):
+        raise ValueError("its order names documents that do not exist")
+    if in_epoch or len(arrays["shortlists"]):
+        _check_shortlists(run, arrays["shortlists"], step)
 
 
-def _check_whole(name: str, value: Any, least: int, most: int) -> None:
-    if type(value) is not int or not least <= value <= most:
+def _check_shortlists(run: Run, found: NDArray[Any], step: int) -> None:
+    length = min(shortlist_length(run.config, step - 1), len(run.data.known_labels))
+    expect(found, "shortlists", (run.data.X.shape[0], length), np.int32)
+    if not in_range(found, -1, run.data.n_labels):
+        raise ValueError("its shortlists name labels that do not exist")
+
+
+def _check_integer(name: str, value: Any, low: int, high: int) -> None:
+    if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{name} is {value!r:.30}")
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
-
-
-def _check_order(order: NDArray[Any], batch: int, n_documents: int) -> None:
-    """Raise where an epoch that has begun has no order of its documents, or one that has not begun has one."""
-    length = n_documents if batch else 0
-    if order.dtype != np.int64 or order.shape != (length,) or not np.array_equal(np.sort(order), np.arange(length)):
-        raise ValueError("its order names documents that are not there")
-
-
-def _check_shortlists(found: NDArray[Any], frame: Frame, step: int, *, needed: bool) -> None:
-    length = min(shortlist_length(frame.config, step - 1), len(frame.labels))
-    shapes = [(frame.n_documents, length)]
-    if not needed:
-        shapes.append((0, 0))
-    if found.dtype != np.int32 or found.shape not in shapes:
-        raise ValueError(f"its shortlists have shape {found.shape} and type {found.dtype}")
-    if found.min(initial=-1) < -1 or found.max(initial=-1) >= len(frame.frequency):
-        raise ValueError("its shortlists name labels that are not there")
-
-
-def _best(facts: dict[str, Any], every: Arrays, n_features: int, frame: Frame) -> Model:
-    """Return the best model so far."""
-    arrays = {name.removeprefix(_BEST): array for name, array in every.items() if name.startswith(_BEST)}
-    _check_best(facts, arrays, n_features, frame)
-    arrays = {name: np.array(array) for name, array in arrays.items()}
-    config, kind = frame.config, facts["kind"]
-    residual = Residual(arrays["residual"], arrays["residual_bias"]) if config.residual else None
-    structure = shortlists.structure_in(arrays, kind)
-    return Model(
-        encoder=Encoder(arrays["word_vectors"], config.relu, residual),
-        classifier=arrays["classifier"],
-        shortlist=shortlists.build(arrays["labels"], arrays["label_embeddings"], kind, structure),
-        everywhere=arrays["everywhere"],
-        beta=facts["beta"],
-        config=config,
-        label_frequency=frame.frequency,
-        n_documents=frame.n_documents,
-        metrics=facts["metrics"],
-    )
-
-
-def _check_best(facts: dict[str, Any], arrays: Arrays, n_features: int, frame: Frame) -> None:
-    storage.check_arrays(arrays, frame.config)
-    storage.check_finite(arrays)
-    if any(arrays[name].dtype == np.int8 for name in storage.MAY_BE_NARROW):
-        raise ValueError("its best model is a compressed one")
-    sizes = len(arrays["word_vectors"]), len(arrays["classifier"])
-    if sizes != (n_features, len(frame.frequency)) or ("residual" in arrays) != frame.config.residual:
-        raise ValueError("its best model is one of other data")
-    if not np.array_equal(arrays["labels"], frame.labels) or not np.array_equal(arrays["everywhere"], frame.everywhere):
-        raise ValueError("its best model has label numbers of other data")
-    if not _is_number(facts["beta"]) or not 0 <= facts["beta"] <= 1 or facts["kind"] not in shortlists.KINDS:
-        raise ValueError("its best model has no β, or no known index")
-    if not all(_is_number(value) for value in [facts["metrics"]["P@1"], *facts["metrics"].values()]):
-        raise ValueError("its best model has measures that are no numbers")
+def _number(value: Any, low: float = -math.inf, high: float = math.inf) -> float:
+    if type(value) not in (int, float) or not math.isfinite(value) or not low <= value <= high:
+        raise ValueError(f"it has {value!r:.30} in the place of a number")
+    return float(value)

@@ -1,0 +1,1 @@
+"""A trained model: views, how their scores are combined, and how it is stored."""

@@ -1,0 +1,272 @@
+"""A model on disk: a folder with arrays (safetensors), a manifest and names (JSON). Loading it runs no code.
+
+Every view brings its own arrays and facts, and checks them when it is restored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lightdxml.config import from_json, to_json
+from lightdxml.kernels import parallel
+from lightdxml.model.blend import restore_blend
+from lightdxml.model.model import Model
+from lightdxml.persistence import arrays as stored
+from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
+from lightdxml.text.tfidf import TextOptions, Vectorizer
+from lightdxml.views import VIEWS
+from lightdxml.views.base import Arrays, ModelSizes, View, expect
+
+FORMAT = 1
+_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
+    "manifest.json",
+    "arrays.safetensors",
+    "label_names.json",
+    "vocabulary.json",
+    "history.json",
+)
+_MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
+# Names are as long as people make them, but not all of them longer than a page.
+_MAX_NAME, _SPARE_NAMES = 1 << 12, 1 << 8
+
+
+def check_target(folder: Path, *others: Path | None) -> None:
+    """Raise a `ValueError` if a model must not be written: over something that is not a model, or not only a model.
+
+    The other folders that training uses, for checkpoints and spilled arrays, may not lie within it.
+    """
+    for other in others:
+        if other is not None and other.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(f"{other} lies in {folder}, where the model goes: choose another folder for it")
+    try:
+        inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        if folder.exists() and not folder.is_dir():
+            raise ValueError(f"{folder} is a file: choose another folder")
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {folder}: choose another folder") from error
+    # A model is written next to the folder and then put in its place.
+    parent = next(place for place in folder.absolute().parents if place.exists())
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise ValueError(f"{folder} cannot be written ({parent} is read-only): choose another folder")
+    foreign = [name for name in inside if name not in (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)]
+    if inside and (foreign or not is_model(folder)):
+        found = f" ({', '.join(foreign[:3])})" if foreign else ""
+        raise ValueError(f"{folder} holds something other than a model{found}: choose another folder")
+
+
+def is_model(folder: Path) -> bool:
+    """Return whether a folder's manifest is that of a model, of this format or another."""
+    try:
+        manifest = stored.read_json(folder / _MANIFEST)
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and type(manifest.get("format")) is int and "lightdxml" in manifest
+
+
+def save(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+    """Write a model; the folder appears, or replaces an older model, only when all of it is on the disk."""
+    check_target(folder)
+    replace_folder(folder, lambda place: _write(model, place, version, history), is_model)
+
+
+def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+    arrays: Arrays = {"label_frequency": model.label_frequency}
+    for view in model.views.values():
+        arrays |= view.arrays()
+    if model.vectorizer is not None:
+        arrays["idf"] = model.vectorizer.idf
+        stored.write_json(folder / _WORDS, model.vectorizer.vocabulary)
+    if model.label_names is not None:
+        stored.write_json(folder / _LABELS, list(model.label_names))
+    stored.write(folder / _ARRAYS, arrays)
+    stored.write_json(folder / _HISTORY, history)
+    manifest = {
+        "format": FORMAT,
+        "lightdxml": version,
+        "config": to_json(model.config),
+        "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
+        "views": {name: view.facts() for name, view in model.views.items()},
+        "blend": {"kind": model.blend.kind, "weights": model.blend.weights},
+        "tail_strength": model.tail_strength,
+        "n_features": model.n_features,
+        "n_documents": model.n_documents,
+        "word_vectors": model.word_vectors,
+        "metrics": model.metrics,
+        "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
+    }
+    stored.write_json(folder / _MANIFEST, {**manifest, "sha256": _checksum(manifest)})
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def _checksum(manifest: dict[str, Any]) -> str:
+    """Return the checksum of a manifest's own content."""
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+
+
+def load(folder: Path, *, verify: bool = True) -> Model:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    folder
+        Where it lies.
+    verify
+        Whether to compare every byte with the checksums in the manifest. Without, large arrays are read only as they
+        are used.
+    """
+    folder = locate(folder, is_model)
+    manifest = read_manifest(folder)
+    try:
+        if manifest.pop("sha256", None) != _checksum(manifest):
+            raise ValueError(f"{_MANIFEST} was changed after the model was written")
+        _check_files(folder, manifest["files"])
+        arrays = stored.read(folder / _ARRAYS)
+        if verify:
+            # At the same time, as each reads the whole model. If both fail, the error of the checksums is raised.
+            checks = partial(_check_sums, folder, manifest["files"]), partial(stored.check_finite, arrays)
+            parallel.run(lambda check: check(), checks)
+        return _assemble(folder, manifest, arrays, verify)
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
+    except (
+        OSError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError, ValueError,
+    ) as error:  # fmt: skip
+        raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what a model says about itself; raise a `ValueError` if this version cannot read it."""
+    folder = locate(folder, is_model)
+    path = folder / _MANIFEST
+    try:
+        if not path.is_file():
+            what = "there is no such folder" if not folder.exists() else f"it has no {_MANIFEST}"
+            raise ValueError(f"{folder} is not a model: {what}")
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {folder}: ask its owner for it") from error
+    manifest = _read_json(path)
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise ValueError(f"{folder} is not a model: its {_MANIFEST} names no format")
+    if found != FORMAT:
+        remedy = "update lightdxml" if found > FORMAT else "train the model again"
+        raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
+    content: dict[str, Any] = manifest
+    return content
+
+
+def _check_files(folder: Path, files: dict[str, Any]) -> None:
+    """Raise a `ValueError` if a file is missing or has another size than when it was written."""
+    known = (_ARRAYS, _LABELS, _WORDS, _HISTORY)
+    for name, expected in files.items():
+        if name not in known:
+            raise ValueError(f"its manifest names a file {name!r}")
+        if not (folder / name).is_file():
+            raise ValueError(f"{name} is missing")
+        if (folder / name).stat().st_size != expected["bytes"]:
+            raise ValueError(f"{name} has {(folder / name).stat().st_size} bytes and should have {expected['bytes']}")
+    for name in (_ARRAYS, _HISTORY):
+        if name not in files:
+            raise ValueError(f"its manifest names no {name}")
+
+
+def _check_sums(folder: Path, files: dict[str, Any]) -> None:
+    """Raise a `ValueError` if a file has other content than when it was written."""
+    for name, expected in files.items():
+        if sha256(folder / name) != expected["sha256"]:
+            raise ValueError(f"{name} was changed after the model was written")
+
+
+def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bool) -> Model:
+    n_features = _integer(manifest["n_features"], 1, (1 << 31) - 1, "features")
+    frequency = arrays["label_frequency"]
+    n_labels = len(frequency)
+    expect(frequency, "label_frequency", (n_labels,), np.int32)
+    if verify and frequency.min(initial=0) < 0:
+        raise ValueError("a label has a negative number of documents")
+    sizes = ModelSizes(n_features, n_labels)
+    views = {name: VIEWS[name].restore(arrays, facts, sizes) for name, facts in manifest["views"].items()}
+    blend = restore_blend(manifest["blend"])
+    if not views or any(weight and name not in views for name, weight in blend.weights.items()):
+        raise ValueError("its views are not those that its blend names")
+    if verify:
+        _check_views(views)
+    names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
+    if names is not None and len(names) != n_labels:
+        raise ValueError(f"it has {len(names)} label names for {n_labels} labels")
+    strength = manifest["tail_strength"]
+    if type(strength) not in (int, float) or not 0 <= strength <= _MAX_STRENGTH:
+        raise ValueError(f"its manifest has tail_strength {strength!r:.30}")
+    return Model(
+        views=views,
+        blend=blend,
+        config=from_json(manifest["config"]),
+        n_features=n_features,
+        label_frequency=frequency,
+        n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
+        tail_strength=float(strength),
+        label_names=names,
+        vectorizer=_vectorizer(folder, manifest, arrays, n_features),
+        word_vectors=manifest["word_vectors"],
+        metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
+    )
+
+
+def _check_views(views: dict[str, View]) -> None:
+    for view in views.values():
+        view.check_values()
+
+
+def _integer(value: Any, low: int, high: int, what: str) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"its manifest has {value!r:.60} {what}")
+    return value
+
+
+def _vectorizer(folder: Path, manifest: dict[str, Any], arrays: Arrays, n_features: int) -> Vectorizer | None:
+    if "idf" not in arrays:
+        return None
+    if _WORDS not in manifest["files"]:
+        raise ValueError(f"its manifest names no {_WORDS}")
+    expect(arrays["idf"], "idf", (n_features,), np.float32)
+    vocabulary = _read_names(folder / _WORDS, n_features)
+    if len(vocabulary) != n_features:
+        raise ValueError("its vocabulary does not fit its features")
+    return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
+
+
+def _read_names(path: Path, count: int) -> list[str]:
+    """Return about that many names; a file made to fill memory is not read."""
+    names = stored.read_json(path, _MAX_NAME * (count + _SPARE_NAMES))
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{path.name} is not a list of names")
+    return names
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return stored.read_json(path)
+    except PermissionError as error:
+        raise ValueError(f"there is no permission to read {path.parent}: ask its owner for it") from error
+    except (OSError, ValueError, MemoryError) as error:
+        raise ValueError(f"{path} is damaged ({error}): copy or train the model again") from error
+
+
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    """Return how the model came about, one entry per phase."""
+    path = locate(folder, is_model) / _HISTORY
+    history = _read_json(path)
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
+        raise ValueError(f"{path} is not a list of phases: copy or train the model again")
+    return history

@@ -1,0 +1,162 @@
+"""Checkpoints in a folder: written whole or not at all, the last two kept, one process at a time.
+
+A checkpoint is a numbered folder, written under another name, synced, and renamed when complete. If the newest one is
+damaged, the one before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lightdxml.persistence import arrays as stored
+from lightdxml.persistence import lock
+from lightdxml.persistence.atomic_dir import sha256, sync
+from lightdxml.views.base import Arrays
+
+_ARRAYS, _FACTS, _LOCK = "arrays.safetensors", "state.json", "lock"
+_KEPT = 2
+
+Facts = dict[str, Any]
+
+
+class CheckpointFolder:
+    """A folder of checkpoints of one training.
+
+    Parameters
+    ----------
+    folder
+        Where they lie; created if it does not exist.
+    fingerprint
+        Identifies data and settings: checkpoints of other ones are refused.
+    """
+
+    def __init__(self, folder: Path, fingerprint: str) -> None:
+        self.folder, self.fingerprint = folder, fingerprint
+        self._number = 0
+        self._valid: list[int] = []
+
+    def restore(self, unpack: Callable[[Facts, Arrays], None]) -> bool:
+        """Unpack the newest valid checkpoint and remove damaged ones; return whether there is any checkpoint.
+
+        `unpack` raises a `ValueError` if the content does not fit.
+        """
+        numbers = _numbers(self.folder)
+        if not numbers:
+            return False
+        self._number = numbers[-1]
+        self._valid = [self._restore_newest(numbers, unpack)]
+        self._remove(number for number in numbers if number > self._valid[0])
+        return True
+
+    def _restore_newest(self, numbers: list[int], unpack: Callable[[Facts, Arrays], None]) -> int:
+        reasons = []
+        for number in reversed(numbers):
+            try:
+                facts, arrays = _read(self.folder / f"{number:08}")
+            except (OSError, ValueError, RecursionError, MemoryError) as error:
+                reasons.append(str(error))
+                continue
+            if facts["fingerprint"] != self.fingerprint:
+                raise ValueError(
+                    f"the checkpoint in {self.folder} belongs to other data or settings (random_state is one), or to"
+                    " another version of lightdxml: use those, or choose another folder"
+                )
+            try:
+                unpack(facts, arrays)
+                return number
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+                reasons.append(f"{type(error).__name__}: {error}")
+        raise ValueError(f"the checkpoints in {self.folder} are damaged ({reasons[0]}): remove it and start again")
+
+    def write(self, facts: Facts, arrays: Arrays) -> None:
+        """Write a checkpoint and remove all but the last two."""
+        self._number += 1
+        fresh = self.folder / f".{self._number:08}.part"
+        fresh.mkdir()
+        try:
+            stored.write(fresh / _ARRAYS, arrays)
+            content = {**facts, "fingerprint": self.fingerprint, "sha256": sha256(fresh / _ARRAYS)}
+            (fresh / _FACTS).write_text(json.dumps(content), encoding="utf-8")
+            for path in (fresh / _ARRAYS, fresh / _FACTS, fresh):
+                sync(path)
+            fresh.rename(self.folder / f"{self._number:08}")
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        sync(self.folder)
+        self._valid = [*self._valid, self._number][-_KEPT:]
+        self._remove(number for number in _numbers(self.folder) if number not in self._valid)
+
+    def _remove(self, numbers: Iterator[int]) -> None:
+        """Remove checkpoints; one that cannot be removed does no harm."""
+        for number in list(numbers):
+            shutil.rmtree(self.folder / f"{number:08}", ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process alone; a process that dies releases it."""
+    lock.make_writable(folder, "checkpoints")
+    with lock.held(folder / _LOCK) as mine:
+        if not mine:
+            raise ValueError(f"another training uses {folder}: wait for it, or choose another folder")
+        for path in folder.iterdir():
+            if re.fullmatch(r"\.[0-9]{8,}\.part", path.name):
+                shutil.rmtree(path, ignore_errors=True)
+        yield
+
+
+def remove(folder: Path) -> None:
+    """Remove the checkpoints of a training whose model is saved, and the folder if nothing else is in it.
+
+    Nothing is removed while another training uses it.
+    """
+    if not folder.is_dir():
+        return
+    with lock.held(folder / _LOCK) as mine:
+        if not mine:
+            return
+        for number in _numbers(folder):
+            shutil.rmtree(folder / f"{number:08}")
+        if os.name != "nt":
+            (folder / _LOCK).unlink(missing_ok=True)
+    if os.name == "nt":  # Windows cannot remove an open file.
+        (folder / _LOCK).unlink(missing_ok=True)
+    # It may hold something else.
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def is_in(folder: Path) -> bool:
+    """Return whether a folder holds a checkpoint."""
+    return bool(_numbers(folder))
+
+
+def _numbers(folder: Path) -> list[int]:
+    paths = folder.iterdir() if folder.is_dir() else ()
+    return sorted(int(path.name) for path in paths if _is_checkpoint(path))
+
+
+def _is_checkpoint(path: Path) -> bool:
+    """Return whether this may be a checkpoint, complete or not: nothing else is ever removed."""
+    if re.fullmatch("[0-9]{8,}", path.name) is None or path.name != f"{int(path.name):08}":
+        return False
+    return path.is_dir() and not path.is_symlink() and {inner.name for inner in path.iterdir()} <= {_ARRAYS, _FACTS}
+
+
+def _read(place: Path) -> tuple[Facts, Arrays]:
+    """Return the content of a checkpoint; raise a `ValueError` if it is not complete."""
+    facts = stored.read_json(place / _FACTS)
+    if not isinstance(facts, dict) or not {"sha256", "fingerprint"} <= set(facts):
+        raise ValueError(f"{place / _FACTS} has another form")
+    arrays = stored.read(place / _ARRAYS)
+    if facts["sha256"] != sha256(place / _ARRAYS):
+        raise ValueError(f"{place / _ARRAYS} was changed after it was written")
+    return facts, arrays

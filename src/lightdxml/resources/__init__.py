@@ -1,0 +1,1 @@
+"""What training needs of the machine, and what the machine has."""

@@ -1,0 +1,94 @@
+"""What the machine has: free memory, control groups, and sizes as people write them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def free_memory(root: Path = Path("/")) -> int | None:
+    """Return how many bytes this process may still use, from Linux and its control groups; None if unknown."""
+    known = [_available(root), *_left_in_groups(root)]
+    return min((size for size in known if size is not None), default=None)
+
+
+def resident_memory(root: Path = Path("/")) -> int | None:
+    """Return the resident memory of this process in bytes; None if unknown."""
+    return _kilobytes(root / "proc/self/status", "VmRSS")
+
+
+def _available(root: Path) -> int | None:
+    return _kilobytes(root / "proc/meminfo", "MemAvailable")
+
+
+def _kilobytes(path: Path, name: str) -> int | None:
+    """Return the value of a line such as `VmRSS:  120 kB` in bytes."""
+    found = re.search(rf"^{name}:\s*(\d+) kB$", _text(path), re.MULTILINE)
+    return None if found is None else 1024 * int(found[1])
+
+
+def _left_in_groups(root: Path) -> list[int | None]:
+    """Return what is left in each control group of this process, of version 1 or 2, and in its parents."""
+    mount = root / "sys/fs/cgroup"
+    left = []
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        number, kinds, path = [*line.split(":", 2), "", ""][:3]
+        if number == "0" and kinds == "":
+            where, names = mount, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in kinds.split(","):
+            where, names = mount / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # In a container the path may lie outside of the mount: then the files of the mount itself count.
+        group = Path(path.strip("/"))
+        left += [_left(where / folder, *names) for folder in (group, *group.parents)]
+    return left
+
+
+def _left(folder: Path, limit: str, usage: str, reclaimable: str) -> int | None:
+    most, used = _text(folder / limit).strip(), _text(folder / usage).strip()
+    if not most.isdecimal() or not used.isdecimal():
+        return None
+    # Inactive pages of files count as used, but the kernel reclaims them at once.
+    cached = re.search(rf"^{reclaimable} (\d+)$", _text(folder / "memory.stat"), re.MULTILINE)
+    return max(0, int(most) - int(used) + (int(cached[1]) if cached else 0))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 4GB, 500 MB, 1.5g or 2GiB.
+
+    >>> parse_size("4GB"), parse_size("1.5g"), parse_size("1KiB"), parse_size("2000000")
+    (4000000000, 1500000000, 1024, 2000000)
+    >>> parse_size("much")
+    Traceback (most recent call last):
+    ValueError: 'much' is not a size: write a number above 0 with KB, MB, GB or TB, such as 4GB
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)(I?)B?", text.strip().upper())
+    size = 0
+    if found is not None and (found[2] or not found[3]):
+        units = _BINARY_UNITS if found[3] else _UNITS
+        size = round(float(found[1]) * units[found[2]])
+    if size <= 0:
+        raise ValueError(f"{text!r} is not a size: write a number above 0 with KB, MB, GB or TB, such as 4GB")
+    if found is not None and not found[2] and size < _UNITS["M"]:
+        raise ValueError(f"{text!r} has no unit: write {text.strip()}GB")
+    return size
+
+
+def format_bytes(size: int) -> str:
+    """Return a size in megabytes or gigabytes.
+
+    >>> format_bytes(1_340_000_000), format_bytes(215_400_000)
+    ('1.3 GB', '215 MB')
+    """
+    return f"{size / 1e9:,.1f} GB" if size >= 999_500_000 else f"{size / 1e6:,.0f} MB"

@@ -1,0 +1,237 @@
+"""A training in progress: data, settings, what has been trained so far, and the callbacks that watch it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from lightdxml.config import Config
+from lightdxml.kernels import parallel
+from lightdxml.metrics import inverse_propensity
+from lightdxml.views.base import Arrays, View
+from lightdxml.views.linear.solver import Problem, Weights, joined, restore_weights
+
+if TYPE_CHECKING:
+    from lightdxml.persistence.spill import SpillDirectory
+    from lightdxml.training.callbacks import Callback
+    from lightdxml.training.state import CycleState, DenseResult
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Documents to train on and to validate on.
+
+    Attributes
+    ----------
+    X, Y
+        Features (canonical CSR float32, unit rows) and labels (CSR of ones) to train on.
+    X_validation, Y_validation
+        The same for the documents on which everything is chosen.
+    held_out
+        Whether the validation documents were held out of the user's training documents.
+    """
+
+    X: csr_matrix
+    Y: csr_matrix
+    X_validation: csr_matrix
+    Y_validation: csr_matrix
+    held_out: bool = False
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, those without documents included."""
+        return int(self.Y.shape[1])
+
+    @cached_property
+    def label_to_docs(self) -> csr_matrix:
+        """The transpose of Y: the training documents of each label."""
+        return csr_matrix(self.Y.T)
+
+    @cached_property
+    def label_frequency(self) -> NDArray[np.int32]:
+        """Number of training documents of each label."""
+        return np.diff(self.label_to_docs.indptr).astype(np.int32)
+
+    @cached_property
+    def known_labels(self) -> NDArray[np.int64]:
+        """The labels that have training documents."""
+        return np.flatnonzero(self.label_frequency)
+
+    @cached_property
+    def inv_propensity(self) -> NDArray[np.float64]:
+        """Inverse propensities of the labels, for PSP."""
+        return inverse_propensity(self.Y)
+
+
+@dataclass
+class Phase:
+    """A piece of work that takes time: what is shown of it and what goes into the history."""
+
+    name: str
+    title: str
+    total: int
+    figures: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+    completed: bool = False
+
+
+@dataclass
+class Run:
+    """A training in progress.
+
+    Attributes
+    ----------
+    cycle
+        The state of Algorithm 1 while it runs.
+    dense
+        What the cycle has found, when it is done.
+    views
+        The views trained so far, by name.
+    products
+        The results of finished steps after the cycle, by name: with `dense` they are what a checkpoint holds.
+    history
+        What happened, one entry per phase.
+    is_worth
+        Whether a view adds enough precision on validation documents: a trial before more expensive training.
+    spill
+        Where large arrays go; None for memory.
+    """
+
+    data: TrainingData
+    config: Config
+    callbacks: Sequence[Callback] = ()
+    cycle: CycleState | None = None
+    dense: DenseResult | None = None
+    views: dict[str, View] = field(default_factory=dict)
+    products: dict[str, Arrays | None] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    is_worth: Callable[[View], bool] = lambda view: True
+    spill: SpillDirectory | None = None
+
+    def notify(self, hook: str, *arguments: Any) -> None:
+        """Call a hook of all callbacks."""
+        for callback in self.callbacks:
+            getattr(callback, hook)(self, *arguments)
+
+    @contextmanager
+    def phase(self, name: str, title: str = "", total: int = 1) -> Iterator[Phase]:
+        """Run a phase: callbacks see its beginning, its progress and its end."""
+        phase = Phase(name, title, total)
+        self.notify("on_phase_begin", phase)
+        try:
+            yield phase
+            phase.completed = True
+        finally:
+            self.notify("on_phase_end", phase)
+
+    def progress(self, phase: Phase, amount: int = 0, **figures: Any) -> None:
+        """Tell callbacks that a phase has advanced; they may stop the training by an exception."""
+        phase.figures |= figures
+        self.notify("on_progress", phase, amount)
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an uninitialized array, in the spill directory if there is one."""
+        return np.empty(shape, dtype=dtype) if self.spill is None else self.spill.array(name, shape, dtype)
+
+    def say(self, message: str) -> None:
+        """Show a message."""
+        self.notify("on_message", message)
+
+    @property
+    def all_documents(self) -> tuple[csr_matrix, csr_matrix]:
+        """The training documents, and after them those that were held out."""
+        if self._stacked is None:
+            data = self.data
+            X = csr_matrix(vstack([data.X, data.X_validation]))
+            self._stacked = X, csr_matrix(vstack([data.Y, data.Y_validation]))
+        return self._stacked
+
+    _stacked: tuple[csr_matrix, csr_matrix] | None = None
+
+    def step(self, phase: str, name: str, compute: Callable[[], Arrays]) -> Arrays:
+        """Return the product of a step after the cycle: from the checkpoint, or computed now and checkpointed."""
+        key = _key(phase, name)
+        if key not in self.products:
+            with self.phase(phase, f"{phase}: {name}") as current:
+                self.products[key] = compute()
+                self.progress(current, 1)
+        return self.product(phase, name)
+
+    def chunks(self, phase: str, name: str, n: int, size: int, compute: Callable[[tuple[int, int]], Arrays]) -> Arrays:
+        """Return the product of a step that is computed in chunks of 0 … n, one after the other."""
+
+        def fill() -> list[Arrays]:
+            pieces = []
+            with self.phase(phase, f"{phase}: {name}", n) as current:
+                for bounds in parallel.fixed_chunks(n, size):
+                    pieces.append(self._piece(key, bounds[0], lambda bounds=bounds: compute(bounds)))  # type: ignore[misc]
+                    self.progress(current, bounds[1] - bounds[0])
+            return pieces
+
+        key = _key(phase, name)
+        if key not in self.products:
+            pieces = fill()
+            self._finish(key, {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]})
+        return self.product(phase, name)
+
+    def solve(self, phase: str, name: str, problem: Callable[[], Problem]) -> Weights:
+        """Return the weights of a problem: parts of its classes are solved on all threads and checkpointed."""
+        key = _key(phase, name)
+        if key not in self.products:
+            self._finish(key, self._solve_parts(phase, name, problem()).arrays())
+        return self.solved(phase, name)
+
+    def _solve_parts(self, phase: str, name: str, problem: Problem) -> Weights:
+        parts, shown = problem.parts(), 0
+
+        def solve_part(number: int) -> Weights:
+            arrays = self._piece(_key(phase, name), number, lambda: problem.solve(parts[number]).arrays())
+            return restore_weights(arrays, self.data.X.shape[1])
+
+        with self.phase(phase, f"{phase}: {name}", len(parts)) as current:
+
+            def after(done: int) -> None:
+                nonlocal shown
+                self.progress(current, done - shown)
+                shown = done
+
+            weights = joined(parallel.run(solve_part, range(len(parts)), after))
+            self.progress(current, len(parts) - shown, weights=len(weights.weights))
+        return weights
+
+    def product(self, phase: str, name: str) -> Arrays:
+        """Return the product of a step that is done."""
+        return self.products[_key(phase, name)] or {}
+
+    def solved(self, phase: str, name: str) -> Weights:
+        """Return the weights of a problem that was solved; of one that was forgotten, none."""
+        arrays = self.product(phase, name)
+        return restore_weights(arrays, self.data.X.shape[1]) if arrays else joined([])
+
+    def forget(self, phase: str, name: str) -> None:
+        """Release the product of a step that is done and no longer needed; it is not computed again."""
+        self.products[_key(phase, name)] = None
+
+    def _piece(self, key: str, number: int, compute: Callable[[], Arrays]) -> Arrays:
+        piece = self.products.get(f"{key}/{number}")
+        if piece is None:
+            piece = self.products[f"{key}/{number}"] = compute()
+        return piece
+
+    def _finish(self, key: str, product: Arrays) -> None:
+        """Put a product in the place of its pieces."""
+        for piece in [one for one in self.products if one.startswith(f"{key}/")]:
+            del self.products[piece]
+        self.products[key] = product
+
+
+def _key(phase: str, name: str) -> str:
+    return f"{phase}: {name}"

@@ -1,0 +1,132 @@
+"""The classifier view: the paper's one-vs-all classifier on document embeddings, log σ(w_j · x̂ + b_j)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels import classifier as kernels
+from lightdxml.kernels import parallel
+from lightdxml.kernels.precision import BIAS_BYTES, SCALE_BYTES, as_bits, dequantize_classifier, quantize_int8
+from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect, mean_slope
+from lightdxml.views.dense.encoder import (
+    Encoder,
+    check_scales,
+    embeddings_of,
+    feature_embeddings,
+    restore_encoder,
+    rounded,
+)
+
+if TYPE_CHECKING:
+    from lightdxml.resources.estimate import Bytes, DataSizes
+    from lightdxml.training.run import Run
+
+
+@dataclass(frozen=True)
+class ClassifierView:
+    """One weight vector per label.
+
+    Attributes
+    ----------
+    encoder
+        From features to embeddings.
+    W
+        w_j of every label with its bias in the last column: float32, float16, or int8 with scale and bias per row.
+    """
+
+    name: ClassVar[str] = "classifier"
+    about: ClassVar[str] = "one-vs-all classifier on embeddings"
+
+    encoder: Encoder
+    W: NDArray[Any]
+
+    def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
+        """Propose nothing: the paper scores the shortlist only."""
+        return None
+
+    def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return log σ of the logits of these labels."""
+        logits = logits_of(self.encoder, self.W, batch, labels)
+        log_chance: NDArray[np.float32] = -np.logaddexp(np.float32(0), -np.where(labels >= 0, logits, 0))
+        return log_chance
+
+    def contributions(self, batch: Batch, label: int) -> Contributions:
+        """Return what each feature adds to log σ(w_j · x̂ + b_j)."""
+        terms, rest = feature_embeddings(self.encoder, batch)
+        w = dequantize_classifier(self.W[label : label + 1])[0].astype(np.float64)
+        logits, start = terms @ w[:-1], float(w[-1] + rest @ w[:-1])
+        slope = mean_slope(_log_sigmoid, start, float(logits.sum()))
+        return Contributions(_log_sigmoid(start), slope * logits)
+
+    def arrays(self) -> Arrays:
+        """Return the classifier and its encoder."""
+        return {**self.encoder.arrays(), "classifier.W": self.W}
+
+    def facts(self) -> dict[str, Any]:
+        """Return how the encoder works."""
+        return {"relu": self.encoder.relu}
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], sizes: ModelSizes) -> ClassifierView:
+        """Return the view that these arrays make up."""
+        encoder, W = restore_encoder(arrays, facts, sizes.n_features), arrays["classifier.W"]
+        extra = SCALE_BYTES + BIAS_BYTES if W.dtype == np.int8 else 1
+        expect(W, "classifier.W", (sizes.n_labels, encoder.dim + extra), np.float16, np.float32, np.int8)
+        return cls(encoder, W)
+
+    def check_values(self) -> None:
+        """Check scales and biases of int8 rows."""
+        check_scales(self.encoder.vectors, "encoder.vectors")
+        check_scales(self.W, "classifier.W", SCALE_BYTES + BIAS_BYTES)
+
+    def quantize(self, precision: str) -> ClassifierView:
+        """Return the view with weights of lower precision."""
+        W = self.W
+        if precision == "int8" and W.dtype != np.int8:
+            weights = dequantize_classifier(W)
+            W = quantize_int8(weights[:, :-1], weights[:, -1])
+        elif precision == "float16" and W.dtype == np.float32:
+            W = rounded(W, precision)
+        return replace(self, encoder=self.encoder.quantize(precision), W=W)
+
+    def summary(self) -> str:
+        """Return the size of the classifier."""
+        return f"{len(self.W):,} labels × {self.encoder.dim} dimensions, {self.W.dtype}"
+
+    @classmethod
+    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
+        """Return the bytes that the cycle takes; see `lightdxml.views.dense.memory`."""
+        from lightdxml.views.dense.memory import cycle_memory
+
+        return cycle_memory(sizes, config)
+
+    @classmethod
+    def train(cls, run: Run) -> ClassifierView | None:
+        """Return the classifier that the cycle trained."""
+        return run.dense.classifier
+
+    @classmethod
+    def refit(cls, run: Run) -> ClassifierView | None:
+        """Keep the view: a few more documents do not change embeddings."""
+        return None
+
+
+def logits_of(encoder: Encoder, W: NDArray[Any], batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return w_j · x̂ + b_j of these labels of each document; -inf for label -1."""
+    embeddings, weights = embeddings_of(encoder, batch), as_bits(W)
+    logits = np.empty(labels.shape, dtype=np.float32)
+
+    def fill(rows: slice, columns: slice) -> None:
+        part = embeddings[rows]
+        kernels.logits(0, len(part), part, weights, labels[rows, columns], logits[rows, columns])
+
+    parallel.over_cells(fill, labels.shape)
+    return logits
+
+
+def _log_sigmoid(value: float) -> float:
+    return -float(np.logaddexp(0.0, -value))

@@ -1,0 +1,1 @@
+"""The linear view: sparse linear classifiers on the features."""

@@ -1,0 +1,125 @@
+"""Sparse weights of many classes as an inverted index: for each feature the classes that have a weight for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels import inverted_index, parallel
+from lightdxml.kernels.precision import as_bits
+from lightdxml.views.base import Arrays, Batch, expect, in_range, is_ascending, is_indptr
+from lightdxml.views.dense.encoder import rounded
+
+_DOCUMENTS = 256
+
+
+@dataclass(frozen=True)
+class InvertedIndex:
+    """Weights of classes by feature.
+
+    Attributes
+    ----------
+    indptr
+        Where each feature's classes begin; one entry more than there are features.
+    classes, weights
+        The classes that have a weight for a feature, and the weight, float32 or float16.
+    biases
+        The bias of each class.
+    dense
+        Classes that can rank high without a feature in common with the document: their bias was learned.
+    """
+
+    indptr: NDArray[np.int64]
+    classes: NDArray[np.int32]
+    weights: NDArray[Any]
+    biases: NDArray[np.float32]
+    dense: NDArray[np.int32]
+
+    def arrays(self, prefix: str) -> Arrays:
+        """Return all arrays by name."""
+        names = ("indptr", "classes", "weights", "biases", "dense")
+        return {f"{prefix}.{name}": getattr(self, name) for name in names}
+
+    def quantize(self, precision: str) -> InvertedIndex:
+        """Return float32 weights as float16; there is no int8 form."""
+        if self.weights.dtype != np.float32:
+            return self
+        return replace(self, weights=rounded(self.weights, "float16"))
+
+
+def restore_index(arrays: Arrays, prefix: str, n_features: int, n_classes: int) -> InvertedIndex:
+    """Return the index that these arrays make up; raise a `ValueError` if they cannot."""
+    indptr, classes, weights, biases, dense = (
+        arrays[f"{prefix}.{name}"] for name in ("indptr", "classes", "weights", "biases", "dense")
+    )
+    expect(indptr, f"{prefix}.indptr", (n_features + 1,), np.int64)
+    expect(classes, f"{prefix}.classes", (len(classes),), np.int32)
+    expect(weights, f"{prefix}.weights", (len(classes),), np.float16, np.float32)
+    expect(biases, f"{prefix}.biases", (n_classes,), np.float32)
+    expect(dense, f"{prefix}.dense", (len(dense),), np.int32)
+    if not is_indptr(indptr, len(classes)):
+        raise ValueError(f"its {prefix} view has features whose weights lie nowhere")
+    if not in_range(classes, 0, n_classes) or not in_range(dense, 0, n_classes) or not is_ascending(dense):
+        raise ValueError(f"its {prefix} view has weights of labels that do not exist")
+    return InvertedIndex(indptr, classes, weights, biases, dense)
+
+
+def search(
+    index: InvertedIndex, batch: Batch, k: int, known: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """Return the k best classes of each document that are not known, their margins, and the margins of the known ones.
+
+    The order within a row is arbitrary; -1 for none.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> weights, biases = np.array([2, 1], dtype=np.float32), -np.ones(2, dtype=np.float32)
+    >>> indptr, classes, no = np.array([0, 1, 2]), np.array([0, 1], dtype=np.int32), np.empty(0, dtype=np.int32)
+    >>> index = InvertedIndex(indptr, classes, weights, biases, no)
+    >>> batch = Batch(csr_matrix([[1.0, 0.5]], dtype=np.float32))
+    >>> found, margins, _ = search(index, batch, 2, np.empty((1, 0), dtype=np.int32))
+    >>> sorted(zip(found[0].tolist(), margins[0].tolist()))
+    [(0, 1.0), (1, -0.5)]
+    """
+    n, n_classes = len(batch), len(index.biases)
+    found = np.empty((n, min(k, n_classes)), dtype=np.int32)
+    margins = np.empty(found.shape, dtype=np.float32)
+    known_margins = np.empty(known.shape, dtype=np.float32)
+    weights, X, indptr = as_bits(index.weights), batch.X, batch.indptr
+
+    def run(bounds: tuple[int, int]) -> None:
+        totals, marks = np.zeros(n_classes, dtype=np.float32), np.zeros(n_classes, dtype=np.uint8)
+        inverted_index.search(
+            *bounds, indptr, X.indices, X.data, index.indptr, index.classes, weights, index.biases,
+            index.dense, known, totals, marks, found, margins, known_margins,
+        )  # fmt: skip
+
+    parallel.run(run, parallel.fixed_chunks(n, _DOCUMENTS))
+    return found, margins, known_margins
+
+
+def hinge_log_score(margins: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return the negative squared-hinge penalty −max(0, 1 − s)² of margins s; 0 where there is no label.
+
+    >>> hinge_log_score(np.array([[0.5, 3.0]], dtype=np.float32), np.array([[7, 8]], dtype=np.int32)).tolist()
+    [[-0.25, -0.0]]
+    """
+    short = np.maximum(1 - np.where(labels >= 0, margins, 1), 0)
+    penalty: NDArray[np.float32] = -short * short
+    return penalty
+
+
+def feature_margins(index: InvertedIndex, batch: Batch, label: int) -> NDArray[np.float64]:
+    """Return what each feature of one document adds to the margin of a class."""
+    x = batch.X
+    terms = np.zeros(x.nnz)
+    for i, feature in enumerate(x.indices.tolist()):
+        first, last = index.indptr[feature], index.indptr[feature + 1]
+        at = first + np.searchsorted(index.classes[first:last], label)
+        if at < last and index.classes[at] == label:
+            terms[i] = float(x.data[i]) * float(index.weights[at])
+    return terms

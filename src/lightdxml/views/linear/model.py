@@ -1,0 +1,111 @@
+"""The linear view: a sparse linear classifier per label on the features themselves.
+
+Where a label has a few short documents, dense embeddings lose the words that matter. This view keeps a weight for the
+features that separate a label from the labels it competes with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, mean_slope
+from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, hinge_log_score, restore_index, search
+
+if TYPE_CHECKING:
+    from lightdxml.resources.estimate import Bytes, DataSizes
+    from lightdxml.training.run import Run
+
+
+@dataclass(frozen=True)
+class LinearView:
+    """Weights of labels by feature.
+
+    Attributes
+    ----------
+    index
+        The weights.
+    proposals
+        Candidates per document.
+    """
+
+    name: ClassVar[str] = "linear"
+    about: ClassVar[str] = "sparse linear classifier on the features"
+
+    index: InvertedIndex
+    proposals: int
+
+    def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
+        """Return the labels of the largest margins; one pass over the index scores the known labels too."""
+        labels, margins, known_margins = search(self.index, batch, self.proposals, known)
+        every = np.concatenate([known, labels], axis=1)
+        return Proposal(labels, hinge_log_score(np.concatenate([known_margins, margins], axis=1), every))
+
+    def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the negative squared-hinge penalty of these labels."""
+        return hinge_log_score(search(self.index, batch, 0, labels)[2], labels)
+
+    def contributions(self, batch: Batch, label: int) -> Contributions:
+        """Return what each feature adds to the log-score."""
+        return hinge_contributions(self.index, batch, label)
+
+    def arrays(self) -> Arrays:
+        """Return the weights."""
+        return self.index.arrays(self.name)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how many candidates the view proposes."""
+        return {"proposals": self.proposals}
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], sizes: ModelSizes) -> LinearView:
+        """Return the view that these arrays make up."""
+        proposals = facts["proposals"]
+        if type(proposals) is not int or not 0 <= proposals <= 1 << 20:
+            raise ValueError(f"its linear view proposes {proposals!r:.30} labels")
+        return cls(restore_index(arrays, cls.name, sizes.n_features, sizes.n_labels), proposals)
+
+    def check_values(self) -> None:
+        """Check nothing more: there are no quantized rows."""
+
+    def quantize(self, precision: str) -> LinearView:
+        """Return the view with weights of lower precision."""
+        return replace(self, index=self.index.quantize(precision))
+
+    def summary(self) -> str:
+        """Return the number of weights."""
+        return f"{len(self.index.weights):,} weights, {self.index.weights.dtype}; proposes {self.proposals} labels"
+
+    @classmethod
+    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
+        """Return the bytes that training takes."""
+        from lightdxml.views.linear.train import memory
+
+        return memory(sizes, config)
+
+    @classmethod
+    def train(cls, run: Run) -> LinearView | None:
+        """Train the view on the training documents."""
+        from lightdxml.views.linear.train import train
+
+        return train(run) if run.config.linear.enabled else None
+
+    @classmethod
+    def refit(cls, run: Run) -> LinearView | None:
+        """Train the labels of the held-out documents again, with these documents."""
+        from lightdxml.views.linear.train import refit
+
+        return refit(run)
+
+
+def hinge_contributions(index: InvertedIndex, batch: Batch, label: int) -> Contributions:
+    """Return what each feature adds to −max(0, 1 − s)² of a class."""
+    margins, bias = feature_margins(index, batch, label), float(index.biases[label])
+    return Contributions(_hinge(bias), mean_slope(_hinge, bias, float(margins.sum())) * margins)
+
+
+def _hinge(margin: float) -> float:
+    return -(max(0.0, 1.0 - margin) ** 2)

@@ -1,0 +1,207 @@
+"""Sparse linear classifiers of many classes by dual coordinate descent, each against the negatives of its group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, csr_matrix
+
+from lightdxml.kernels import linear, parallel
+from lightdxml.views.base import Arrays, expect, in_range
+from lightdxml.views.dense.encoder import rounded
+from lightdxml.views.linear.inverted import InvertedIndex
+from lightdxml.views.linear.options import SolverOptions
+
+_MIN_SIZE = np.float32(1e-6)
+_ROWS = 4096
+# A part of the classes is the unit of work of a thread, of progress and of checkpoints: well below a second each.
+# Classes are independent, so their number changes no result.
+_MIN_PARTS, _PART_WORK = 64, 5_000_000
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of some classes, one class after the other."""
+
+    classes: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+    def matrix(self, n_features: int) -> csr_matrix:
+        """Return the weights as a matrix, one row per class."""
+        indptr = np.concatenate([[0], np.cumsum(self.counts)])
+        return csr_matrix((self.weights, self.columns, indptr), shape=(len(self.classes), n_features))
+
+    def without(self, classes: NDArray[np.int32]) -> Weights:
+        """Return the weights of all classes but these."""
+        kept = ~np.isin(self.classes, classes)
+        each = np.repeat(kept, self.counts)
+        return Weights(self.classes[kept], self.counts[kept], self.columns[each], self.weights[each], self.biases[kept])
+
+    def arrays(self) -> Arrays:
+        """Return all arrays by name, for a checkpoint."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+def restore_weights(arrays: Arrays, n_features: int) -> Weights:
+    """Return weights from arrays that may come from a checkpoint; raise a `ValueError` if they do not fit."""
+    found = Weights(**{one.name: arrays[one.name] for one in fields(Weights)})
+    n, total = len(found.classes), int(found.counts.sum())
+    for name, size, kind in (
+        ("classes", n, np.int32), ("counts", n, np.int64), ("columns", total, np.int32),
+        ("weights", total, np.float32), ("biases", n, np.float32),
+    ):  # fmt: skip
+        expect(arrays[name], name, (size,), kind)
+    if not in_range(found.counts, 0, n_features + 1) or not in_range(found.columns, 0, n_features):
+        raise ValueError("its weights are of features that do not exist")
+    if not np.isfinite(found.weights).all() or not np.isfinite(found.biases).all():
+        raise ValueError("its weights are not finite")
+    return found
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents as the kernel takes them."""
+
+    X: csr_matrix
+    indptr: NDArray[np.int64]
+    squares: NDArray[np.float32]
+    usual: NDArray[np.float32]
+
+    @staticmethod
+    def of(X: csr_matrix) -> Documents:
+        """Return documents with their squared norms, and the usual size of each feature relative to all features."""
+        squares = np.empty(X.shape[0], dtype=np.float32)
+        totals, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        # In blocks of rows: X may be in a file because memory has no space for another copy.
+        for start, stop in parallel.fixed_chunks(X.shape[0], _ROWS):
+            rows = X[start:stop]
+            squares[start:stop] = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+            totals += np.bincount(rows.indices, rows.data.astype(np.float64) ** 2, X.shape[1])
+            counts += np.bincount(rows.indices, minlength=X.shape[1])
+        mean = totals.sum() / max(1, counts.sum())
+        usual = np.sqrt(totals / np.maximum(counts, 1) / (mean or 1)).astype(np.float32)
+        return Documents(X, X.indptr.astype(np.int64), squares, usual)
+
+    def thresholds(self, options: SolverOptions) -> NDArray[np.float32]:
+        """Return the size below which a weight is pruned, by feature."""
+        by_feature: NDArray[np.float32] = np.float32(options.prune_rel) / np.maximum(self.usual, _MIN_SIZE)
+        np.maximum(by_feature, np.float32(options.prune_abs), out=by_feature)
+        return by_feature
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """The negatives of classes, and what an error costs.
+
+    Attributes
+    ----------
+    groups
+        The group of every class.
+    indptr, documents
+        The documents of one group after the other. All of them that are not a class's own are its negatives.
+    costs
+        Cost C of an error on a positive and on a negative.
+    bias
+        The fixed bias of every class; None to learn it.
+    """
+
+    groups: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    documents: NDArray[np.int32]
+    costs: tuple[float, float]
+    bias: float | None
+
+
+def one_group(documents: NDArray[np.int32], n_classes: int, cost: float) -> Negatives:
+    """Return negatives that are all these documents for every class, with learned biases."""
+    indptr = np.array([0, len(documents)], dtype=np.int64)
+    return Negatives(np.zeros(n_classes, dtype=np.int32), indptr, documents, (cost, cost), None)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Classes to train: their documents, positives, negatives and solver."""
+
+    documents: Documents
+    label_to_docs: csr_matrix
+    classes: NDArray[np.int32]
+    negatives: Negatives
+    solver: SolverOptions
+    seed: int
+
+    def parts(self) -> list[NDArray[np.int32]]:
+        """Return the classes in parts of nearly equal work."""
+        sizes = np.diff(self.label_to_docs.indptr)[self.classes].astype(np.int64)
+        sizes += np.diff(self.negatives.indptr)[self.negatives.groups[self.classes]]
+        per_document = self.documents.X.nnz / max(1, self.documents.X.shape[0])
+        n_parts = max(_MIN_PARTS, int(sizes.sum() * per_document) // _PART_WORK)
+        cuts = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), n_parts + 1)[1:-1])
+        return [part for part in np.split(self.classes, cuts) if len(part)]
+
+    def solve(self, classes: NDArray[np.int32]) -> Weights:
+        """Train some of the classes."""
+        X, negatives, solver = self.documents.X, self.negatives, self.solver
+        buffer, thresholds = np.zeros(X.shape[1], dtype=np.float32), self.documents.thresholds(solver)
+        pieces = []
+        while len(classes):
+            columns = np.empty(2 * X.shape[1] + 100_000, dtype=np.int32)
+            weights = np.empty(len(columns), dtype=np.float32)
+            counts, biases = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.float32)
+            n = linear.train_labels(
+                classes, self.label_to_docs.indptr.astype(np.int64), self.label_to_docs.indices,
+                negatives.groups, negatives.indptr, negatives.documents, negatives.bias is None,
+                self.documents.indptr, X.indices, X.data, self.documents.squares, negatives.costs,
+                negatives.bias or 0.0, solver.max_iter, solver.tolerance, thresholds, self.seed, buffer, columns,
+                weights, counts, biases,
+            )  # fmt: skip
+            used = int(counts[:n].sum())
+            pieces.append(Weights(classes[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))
+            classes = classes[n:]
+        return joined(pieces)
+
+
+def solve(problem: Problem) -> Weights:
+    """Train all classes of a problem at once, without checkpoints."""
+    return joined(parallel.run(problem.solve, problem.parts()))
+
+
+def joined(pieces: Sequence[Weights]) -> Weights:
+    """Return several sets of weights as one."""
+    return Weights(
+        np.concatenate([np.empty(0, dtype=np.int32), *(piece.classes for piece in pieces)]),
+        np.concatenate([np.empty(0, dtype=np.int64), *(piece.counts for piece in pieces)]),
+        np.concatenate([np.empty(0, dtype=np.int32), *(piece.columns for piece in pieces)]),
+        np.concatenate([np.empty(0, dtype=np.float32), *(piece.weights for piece in pieces)]),
+        np.concatenate([np.empty(0, dtype=np.float32), *(piece.biases for piece in pieces)]),
+    )
+
+
+def inverted(
+    trained: Sequence[Weights], n_features: int, n_classes: int, precision: str, bias: float, dense: NDArray[np.int32]
+) -> InvertedIndex:
+    """Return weights as an inverted index; classes that were not trained get this bias.
+
+    Parameters
+    ----------
+    trained
+        Weights of classes, none of them twice.
+    precision
+        The floating-point type of the weights.
+    dense
+        Classes that can rank high without a feature in common with the document.
+    """
+    every = joined(trained)
+    order = np.argsort(every.classes, kind="stable")
+    # The conversion to CSC is a counting sort; a comparison sort takes ten times as long.
+    by_feature = csc_matrix(every.matrix(n_features)[order])
+    biases = np.full(n_classes, bias, dtype=np.float32)
+    biases[every.classes] = every.biases
+    classes = every.classes[order][by_feature.indices]
+    weights = rounded(by_feature.data, precision)
+    return InvertedIndex(by_feature.indptr.astype(np.int64), classes, weights, biases, dense)

@@ -1,0 +1,185 @@
+"""Training of the linear view: against labels near a document first, then against the hard negatives this yields.
+
+The most frequent labels are trained on all documents and learn a bias. For all other labels that would take too long.
+They are trained on positives and hard negatives, with a fixed negative bias: a learned one would accept every document
+that is no hard negative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, diags
+
+from lightdxml.kernels import linear as kernels
+from lightdxml.views.base import Arrays, Batch, expect, in_range
+from lightdxml.views.linear.inverted import InvertedIndex, search
+from lightdxml.views.linear.model import LinearView
+from lightdxml.views.linear.options import FINAL_ROUND, FIRST_ROUND, FREQUENT, LinearOptions
+from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted, one_group, solve
+
+if TYPE_CHECKING:
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import Bytes, DataSizes
+    from lightdxml.training.run import Run
+
+_PHASE = "linear view"
+_FREQUENT, _FIRST, _FINAL, _HARD = "frequent labels", "first round", "final round", "hard negatives"
+_CHUNK = 8192
+
+
+def train(run: Run) -> LinearView:
+    """Train the view on the training documents; its steps are checkpointed."""
+    data, options, seed = run.data, run.config.linear, run.config.random_state
+    documents, n_labels = Documents.of(data.X), data.n_labels
+    frequent, rest = split_by_frequency(data.label_frequency, documents, options)
+
+    def all_documents() -> Problem:
+        cost = _choose_cost(documents, data.Y, frequent, options, seed)
+        every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
+        return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
+
+    def against(hard: NDArray[np.int32], solver: Any) -> Problem:
+        negatives = _negatives(data.Y, _near(run), hard, rest, options)
+        return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
+
+    on_all = run.solve(_PHASE, _FREQUENT, all_documents)
+    nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
+    first = run.solve(_PHASE, _FIRST, lambda: against(nothing, FIRST_ROUND))
+    hard = _hard_negatives(run, lambda: _inverted([first], run, "float32", frequent[:0]))
+    run.forget(_PHASE, _FIRST)
+    final = run.solve(_PHASE, _FINAL, lambda: against(hard, FINAL_ROUND))
+    return LinearView(_inverted([on_all, final], run, run.config.precision, on_all.classes), options.proposals)
+
+
+def refit(run: Run) -> LinearView:
+    """Train the labels of held-out documents again, with these documents.
+
+    Frequent labels stay: a few documents more add nothing to them.
+    """
+    data, options, view = run.data, run.config.linear, run.views["linear"]
+    assert isinstance(view, LinearView)
+    X, Y = run.all_documents
+    on_all, final = run.solved(_PHASE, _FREQUENT), run.solved(_PHASE, _FINAL)
+    labels = np.setdiff1d(data.Y_validation.indices, on_all.classes).astype(np.int32)
+
+    def problem() -> Problem:
+        held_out = _wrong_labels(view.index, data.X_validation, data.Y_validation, options.hard_negatives)
+        hard = np.concatenate([run.product(_PHASE, _HARD)["labels"], held_out])
+        near = np.concatenate([_near(run), run.dense.nearest(data.X_validation, _near(run).shape[1])])
+        negatives = _negatives(Y, near, hard, labels, options)
+        return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
+
+    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", problem)
+    trained = [on_all, final.without(labels), again]
+    return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
+
+
+def _near(run: Run) -> NDArray[np.int32]:
+    """Return the labels nearest to each training document."""
+    return run.dense.shortlists[:, : run.config.linear.shortlist_negatives]
+
+
+def _inverted(trained: list[Weights], run: Run, precision: str, dense: NDArray[np.int32]) -> InvertedIndex:
+    data = run.data
+    return inverted(trained, data.X.shape[1], data.n_labels, precision, run.config.linear.bias, dense)
+
+
+def split_by_frequency(
+    frequency: NDArray[np.integer[Any]], documents: Documents, options: LinearOptions
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the labels to train on all documents, as many as the work allows, and the others that have documents."""
+    work = documents.X.nnz + options.document_work * documents.X.shape[0]
+    known = int(np.count_nonzero(frequency))
+    order = np.argsort(-frequency, kind="stable")[:known].astype(np.int32)
+    n = min(known, options.frequent_work // max(1, work))
+    return np.sort(order[:n]), np.sort(order[n:])
+
+
+def _choose_cost(
+    documents: Documents, Y: csr_matrix, frequent: NDArray[np.int32], options: LinearOptions, seed: int
+) -> float:
+    """Return the cost with which some frequent labels rank held-out documents best."""
+    tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
+    held = np.arange(Y.shape[0]) % options.held_out_every == 0
+    others = np.flatnonzero(~held).astype(np.int32)
+    label_to_docs = csr_matrix((diags((~held).astype(np.float32)) @ Y).T)
+    label_to_docs.eliminate_zeros()
+    X_held, truth = documents.X[held], Y[held][:, tried].toarray()
+    precisions = []
+    for cost in options.frequent_costs:
+        weights = solve(Problem(documents, label_to_docs, tried, one_group(others, Y.shape[1], cost), FREQUENT, seed))
+        margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
+        precisions.append(mean_average_precision(margins, truth))
+    return options.frequent_costs[int(np.argmax(precisions))]
+
+
+def mean_average_precision(scores: NDArray[np.float32], truth: NDArray[np.float32]) -> float:
+    """Return the average precision of each column, in the mean.
+
+    >>> mean_average_precision(np.array([[3.0], [2.0], [1.0]]), np.array([[1.0], [0.0], [1.0]])).__round__(3)
+    0.833
+    """
+    right = np.take_along_axis(truth, np.argsort(-scores, axis=0, kind="stable"), axis=0)
+    precision = np.cumsum(right, axis=0) / np.arange(1, len(right) + 1)[:, None]
+    return float(((precision * right).sum(axis=0) / np.maximum(right.sum(axis=0), 1)).sum() / max(1, right.shape[1]))
+
+
+def _hard_negatives(run: Run, first_round: Any) -> NDArray[np.int32]:
+    """Return the wrong labels that the first round ranks highest for each training document."""
+    data, n = run.data, min(run.config.linear.hard_negatives, run.data.n_labels)
+    index: list[InvertedIndex] = []
+
+    def mine(bounds: tuple[int, int]) -> Arrays:
+        if not index:
+            index.append(first_round())
+        rows = slice(*bounds)
+        return {"labels": _wrong_labels(index[0], data.X[rows], data.Y[rows], n)}
+
+    found = run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine)["labels"]
+    expect(found, "hard negatives", (data.X.shape[0], n), np.int32)
+    if not in_range(found, -1, data.n_labels):
+        raise ValueError("its hard negatives are labels that do not exist")
+    return found
+
+
+def _wrong_labels(index: InvertedIndex, X: csr_matrix, Y: csr_matrix, n: int) -> NDArray[np.int32]:
+    """Return the n best-ranked labels of each document that are not its own."""
+    return search(index, Batch(X), n, _padded(Y))[0]
+
+
+def _padded(Y: csr_matrix) -> NDArray[np.int32]:
+    """Return each document's labels as a row of a table, filled up with -1."""
+    counts = np.diff(Y.indptr)
+    table = np.full((Y.shape[0], int(counts.max(initial=0))), -1, dtype=np.int32)
+    table[np.arange(table.shape[1]) < counts[:, None]] = Y.indices
+    return table
+
+
+def _negatives(
+    Y: csr_matrix,
+    near: NDArray[np.int32],
+    hard: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    options: LinearOptions,
+) -> Negatives:
+    """Return the negatives of these labels: documents that have them as near labels or as hard negatives."""
+    n_labels = Y.shape[1]
+    wanted = np.zeros(n_labels, dtype=bool)
+    wanted[labels] = True
+    counts, indptr = np.zeros(n_labels, dtype=np.int64), np.zeros(n_labels + 1, dtype=np.int64)
+    own = Y.indptr.astype(np.int64), Y.indices
+    kernels.group_negatives(near, hard, *own, wanted, counts, np.empty(0, dtype=np.int32))
+    np.cumsum(counts, out=indptr[1:])
+    documents = np.empty(indptr[-1], dtype=np.int32)
+    if len(documents):
+        kernels.group_negatives(near, hard, *own, wanted, indptr[:-1].copy(), documents)
+    groups = np.arange(n_labels, dtype=np.int32)
+    return Negatives(groups, indptr, documents, (options.cost, options.negative_cost), options.bias)
+
+
+def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
+    """Return the bytes that training and refit hold when they hold most."""
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""The tree view: label trees."""

@@ -1,0 +1,85 @@
+"""Clusters of labels of nearly equal size, by balanced 2-means from the top."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, diags
+
+from lightdxml.kernels import parallel, two_means
+
+_MAX_ITER, _TOLERANCE = 30, 1e-4
+
+
+def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
+    """Return the mean features of each label's documents at length 1; zeros for a label without documents."""
+    sums = csr_matrix(Y.T @ X)
+    lengths = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return csr_matrix(diags(scale) @ sums, dtype=np.float32)
+
+
+def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: int, seed: int) -> NDArray[np.int32]:
+    """Return the cluster of every row of the matrix, -1 for rows that are not members.
+
+    Parameters
+    ----------
+    rows
+        Unit rows.
+    members
+        The rows to cluster.
+    n_clusters
+        A power of two; every cluster is bisected until there are that many.
+    seed
+        The same seed gives the same clusters.
+
+    Examples
+    --------
+    >>> rows = csr_matrix([[1, 0], [0, 1], [0.9, 0.1], [0.1, 0.9]], dtype=np.float32)
+    >>> found = balanced_clusters(rows, np.arange(4, dtype=np.int32), 2, seed=0)
+    >>> bool(found[0] == found[2] != found[1] == found[3])
+    True
+    """
+    order = np.array(members, dtype=np.int32)
+    indptr, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    values = rows.data.astype(np.float32)
+    bounds, workspace = [(0, len(order))], threading.local()
+    depth = 0
+    while len(bounds) < n_clusters:
+        seeds = np.random.SeedSequence([seed, depth]).spawn(len(bounds))
+
+        def bisect(
+            node: int, bounds: list[tuple[int, int]] = bounds, seeds: list[np.random.SeedSequence] = seeds
+        ) -> None:
+            start, stop = bounds[node]
+            if stop - start < 2:
+                return
+            first, second = np.random.default_rng(seeds[node]).choice(stop - start, 2, replace=False)
+            # The kernel leaves its workspace zero: one per thread serves all nodes.
+            if not hasattr(workspace, "sums"):
+                workspace.sums = np.zeros((2, rows.shape[1]))
+            two_means.bisect(
+                order[start:stop], first, second, indptr, columns, values, _MAX_ITER, _TOLERANCE, *workspace.sums
+            )
+
+        parallel.run(bisect, range(len(bounds)))
+        halves = [((a, (a + b + 1) // 2), ((a + b + 1) // 2, b)) for a, b in bounds]
+        bounds = [half for pair in halves for half in pair]
+        depth += 1
+    clusters = np.full(rows.shape[0], -1, dtype=np.int32)
+    for number, (start, stop) in enumerate(bounds):
+        clusters[order[start:stop]] = number
+    return clusters
+
+
+def cluster_labels(Y: csr_matrix, clusters: NDArray[np.int32], n_clusters: int) -> csr_matrix:
+    """Return the clusters of each document's labels (documents × clusters)."""
+    known = np.flatnonzero(clusters >= 0)
+    shape = (len(clusters), n_clusters)
+    of_label = csr_matrix((np.ones(len(known), dtype=np.float32), (known, clusters[known])), shape=shape)
+    found = csr_matrix(Y @ of_label)
+    found.data[:] = 1
+    found.sort_indices()
+    return found

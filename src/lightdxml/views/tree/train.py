@@ -1,0 +1,175 @@
+"""Growing label trees: clusters of labels by balanced 2-means, each separated from its siblings.
+
+As in Parabel and Bonsai, a node is trained on the documents of its parent. So a label has few negatives, all of them
+close to it, and its bias is learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.views.base import expect, in_range
+from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
+from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids
+from lightdxml.views.tree.model import TreeView
+from lightdxml.views.tree.options import SOLVER, TreeOptions
+
+if TYPE_CHECKING:
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import Bytes, DataSizes
+    from lightdxml.training.run import Run
+
+_PHASE = "label tree"
+
+
+def levels(n_labels: int, options: TreeOptions) -> tuple[int, ...]:
+    """Return the number of clusters per level, from the top.
+
+    >>> levels(4000, TreeOptions()), levels(50_000, TreeOptions()), levels(670_000, TreeOptions())
+    ((64, 256), (64, 4096), (64, 4096, 32768))
+    """
+    top = options.branching
+    lowest = top
+    while n_labels / lowest > options.max_leaf:
+        lowest *= 2
+    return (*(top**i for i in range(1, 10) if top**i < lowest), lowest)
+
+
+def is_useful(n_labels: int, n_pairs: int, options: TreeOptions) -> bool:
+    """Return whether trees may help: with few labels, or many documents per label, the linear view is enough.
+
+    >>> [is_useful(*sizes, TreeOptions()) for sizes in ((4000, 20_000), (4000, 200_000), (1000, 5000))]
+    [True, False, False]
+    """
+    return n_labels >= options.min_labels and n_pairs < options.max_documents_per_label * n_labels
+
+
+def tree_count(n_labels: int, n_pairs: int, options: TreeOptions) -> int:
+    """Return the number of trees: other clusters change little where labels have few documents.
+
+    >>> tree_count(100, 600, TreeOptions()), tree_count(100, 300, TreeOptions())
+    (3, 1)
+    """
+    return options.max_trees if n_pairs >= options.ensemble_from * n_labels else 1
+
+
+def train(run: Run) -> TreeView | None:
+    """Grow trees on the training documents; None where they are of no use."""
+    data, options = run.data, run.config.tree
+    if not options.enabled or not is_useful(len(data.known_labels), data.Y.nnz, options):
+        return None
+    few = data.X_validation.shape[0] < run.config.blend.min_documents
+    n_trees = 1 if few else tree_count(len(data.known_labels), data.Y.nnz, options)
+    if n_trees > 1 and not run.is_worth(_ensemble(run, _PHASE, data.X, data.Y, 1)):
+        return None
+    return _ensemble(run, _PHASE, data.X, data.Y, n_trees)
+
+
+def refit(run: Run) -> TreeView:
+    """Grow as many trees again, held-out documents included."""
+    view = run.views["tree"]
+    assert isinstance(view, TreeView)
+    return _ensemble(run, f"refit {_PHASE}", *run.all_documents, view.n_trees)
+
+
+def _ensemble(run: Run, phase: str, X: csr_matrix, Y: csr_matrix, n_trees: int) -> TreeView:
+    documents, centroids = Documents.of(X), label_centroids(X, Y)
+    trees = [_grow(run, phase, documents, centroids, Y, number) for number in range(n_trees)]
+    weights: list[Weights] = []
+    paths: list[NDArray[np.int32]] = []
+    first = 0
+    for tree in trees:
+        weights += [replace(part, classes=part.classes + np.int32(first)) for part in tree.nodes]
+        paths.append(np.where(tree.paths >= 0, tree.paths + np.int32(first), np.int32(-1)))
+        first += int(tree.paths.max()) + 1
+    no_bias, none = 0.0, np.empty(0, dtype=np.int32)
+    index = inverted(weights, X.shape[1], first, run.config.precision, no_bias, none)
+    return TreeView(index, np.concatenate(paths, axis=1), n_trees)
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The weights of all nodes, and the path from each label to the root.
+
+    Nodes are the labels, by their own ids, and after them the clusters, level by level.
+    """
+
+    nodes: list[Weights]
+    paths: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The cluster of every label on one level, -1 for none, and the documents of each cluster."""
+
+    cluster: NDArray[np.int32]
+    cluster_to_docs: csr_matrix
+
+
+def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: csr_matrix, number: int) -> _Tree:
+    """Grow one tree: a checkpointed step per level."""
+    n_labels, known = Y.shape[1], np.unique(Y.indices).astype(np.int32)
+    counts = levels(len(known), run.config.tree)
+    name = f"tree {number + 1}"
+    leaves = _leaf_clusters(run, phase, name, centroids, known, counts[-1], number)
+    paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
+    parent = _Level(np.zeros(n_labels, dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
+    nodes, first = [], n_labels
+    for i, n in enumerate(counts):
+        level = _level(Y, np.where(leaves >= 0, leaves // (counts[-1] // n), -1).astype(np.int32), n)
+        clusters = np.unique(level.cluster[known])
+        weights = _separate(run, phase, f"{name}, level {i + 1}", documents, level, parent, clusters)
+        nodes.append(replace(weights, classes=weights.classes + np.int32(first)))
+        paths[known, len(counts) - i] = first + level.cluster[known]
+        parent, first = level, first + n
+    paths[known, 0] = known
+    nodes.append(_separate(run, phase, f"{name}, labels", documents, _level(Y, paths[:, 0], n_labels), parent, known))
+    return _Tree(nodes, paths)
+
+
+def _leaf_clusters(
+    run: Run, phase: str, name: str, centroids: csr_matrix, known: NDArray[np.int32], n_clusters: int, number: int
+) -> NDArray[np.int32]:
+    """Return the lowest cluster of every label, -1 for labels without documents."""
+    seed = run.config.random_state + number
+    compute = lambda: {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}  # noqa: E731
+    clusters = run.step(phase, f"{name}, clusters", compute)["clusters"]
+    expect(clusters, "clusters", (centroids.shape[0],), np.int32)
+    if not in_range(clusters[known], 0, n_clusters):
+        raise ValueError("its labels are in clusters that do not exist")
+    return clusters
+
+
+def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
+    return _Level(cluster, csr_matrix(cluster_labels(Y, cluster, n).T))
+
+
+def _separate(
+    run: Run,
+    phase: str,
+    name: str,
+    documents: Documents,
+    level: _Level,
+    parent: _Level,
+    clusters: NDArray[np.int32],
+) -> Weights:
+    """Separate each of these clusters from its siblings."""
+    known = np.flatnonzero(level.cluster >= 0)
+    groups = np.zeros(level.cluster_to_docs.shape[0], dtype=np.int32)
+    groups[level.cluster[known]] = parent.cluster[known]
+    indptr, members = parent.cluster_to_docs.indptr.astype(np.int64), parent.cluster_to_docs.indices
+    cost = run.config.tree.cost
+    negatives = Negatives(groups, indptr, members, (cost, cost), None)
+    seed = run.config.random_state
+    problem = Problem(documents, level.cluster_to_docs, clusters, negatives, SOLVER, seed)
+    return run.solve(phase, name, lambda: problem)
+
+
+def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
+    """Return the bytes that growing trees holds when it holds most."""
+    raise NotImplementedError
