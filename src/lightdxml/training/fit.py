@@ -128,7 +128,7 @@ def train(
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
     assert prepared.data is not None
-    need = estimate.check(estimate.DataSizes.of(prepared.data, spilled=spill is not None), config, memory_limit)
+    need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     progress.say(f"training needs up to {need}")
     run = Run(prepared.take(), config)
     run.history.append({"refresh": 0, "phase": "compile", "seconds": seconds, "estimated_mb": need.total / 1e6})
@@ -145,9 +145,9 @@ def train(
 
 def _train(run: Run) -> Model:
     """Run the cycle, unless a checkpoint has its result, and everything after it."""
-    if run.dense is None:
+    if run.result is None:
         assert run.cycle is not None
-        run.dense = cycle.train(run, run.cycle)
+        run.result = cycle.train(run, run.cycle)
         # Optimizer state and buffers are released: the views after the cycle need the memory.
         run.cycle = None
     return finalize(run, run.dense)
@@ -192,7 +192,7 @@ def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -
             " another folder"
         )
     folder.restore(lambda facts, arrays: unpack(run, facts, arrays))
-    if run.dense is not None:
+    if run.result is not None:
         run.cycle = None
 
 

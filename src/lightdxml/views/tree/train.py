@@ -13,18 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.views.base import expect, in_range
+from lightdxml.resources.estimate import ViewMemory
+from lightdxml.views.base import Arrays, expect, in_range
+from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
-from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids
+from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_leaves
 from lightdxml.views.tree.model import TreeView
 from lightdxml.views.tree.options import SOLVER, TreeOptions
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.training.run import Run, TrainingData
 
 _PHASE = "label tree"
+# Weights of one tree relative to the linear view, and bytes per entry of the centroids while they are computed.
+_WEIGHTS_PER_LINEAR, _CENTROID_BYTES = 0.6, 24
 
 
 def levels(n_labels: int, options: TreeOptions) -> tuple[int, ...]:
@@ -71,7 +74,7 @@ def train(run: Run) -> TreeView | None:
 
 
 def refit(run: Run) -> TreeView:
-    """Grow as many trees again, held-out documents included."""
+    """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
     view = run.views["tree"]
     assert isinstance(view, TreeView)
     return _ensemble(run, f"refit {_PHASE}", *run.all_documents, view.n_trees)
@@ -114,9 +117,9 @@ class _Level:
 def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: csr_matrix, number: int) -> _Tree:
     """Grow one tree: a checkpointed step per level."""
     n_labels, known = Y.shape[1], np.unique(Y.indices).astype(np.int32)
-    counts = levels(len(known), run.config.tree)
+    counts = levels(len(run.data.known_labels), run.config.tree)
     name = f"tree {number + 1}"
-    leaves = _leaf_clusters(run, phase, name, centroids, known, counts[-1], number)
+    leaves = nearest_leaves(_leaf_clusters(run, name, centroids, counts[-1], number), centroids, known)
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
     parent = _Level(np.zeros(n_labels, dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
     nodes, first = [], n_labels
@@ -132,13 +135,14 @@ def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: 
     return _Tree(nodes, paths)
 
 
-def _leaf_clusters(
-    run: Run, phase: str, name: str, centroids: csr_matrix, known: NDArray[np.int32], n_clusters: int, number: int
-) -> NDArray[np.int32]:
-    """Return the lowest cluster of every label, -1 for labels without documents."""
-    seed = run.config.random_state + number
-    compute = lambda: {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}  # noqa: E731
-    clusters = run.step(phase, f"{name}, clusters", compute)["clusters"]
+def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, number: int) -> NDArray[np.int32]:
+    """Return the leaf of every label with training documents, -1 for others."""
+    known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
+
+    def compute() -> Arrays:
+        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}
+
+    clusters = run.step(_PHASE, f"{name}, clusters", compute)["clusters"]
     expect(clusters, "clusters", (centroids.shape[0],), np.int32)
     if not in_range(clusters[known], 0, n_clusters):
         raise ValueError("its labels are in clusters that do not exist")
@@ -170,6 +174,20 @@ def _separate(
     return run.solve(phase, name, lambda: problem)
 
 
-def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
-    """Return the bytes that growing trees holds when it holds most."""
-    raise NotImplementedError
+def memory(data: TrainingData, config: Config) -> ViewMemory:
+    """Return the bytes of growing trees: centroids, weights of all nodes, their inverted index."""
+    options, n_labels = config.tree, len(data.known_labels)
+    if not (options.enabled and config.linear.enabled) or not is_useful(n_labels, data.Y.nnz, options):
+        return ViewMemory()
+    n_trees = tree_count(n_labels, data.Y.nnz, options)
+    weights = round(n_trees * _WEIGHTS_PER_LINEAR * expected_weights(data, config))
+    centroids = _CENTROID_BYTES * centroid_entries(data)
+    # By node (8 bytes each), and while they are inverted 10 more; 6 remain.
+    return ViewMemory(training=max(centroids, centroids // 3 + 18 * weights), kept=14 * weights, refit=centroids // 3)
+
+
+def centroid_entries(data: TrainingData) -> int:
+    """Return an upper bound of the non-zero entries of all label centroids."""
+    words = np.diff(data.X.indptr)
+    per_pair = int(data.label_to_docs.indices.size and words[data.label_to_docs.indices].sum(dtype=np.int64))
+    return min(per_pair, len(data.known_labels) * int(data.X.shape[1]))
