@@ -183,7 +183,7 @@ def test_forged_arrays_are_refused(forgery: str) -> None:
     index = build("rabitq")
     arrays = {name: array.copy() for name, array in index.arrays().items()}
     FORGERIES[forgery](arrays)
-    with pytest.raises(ValueError, match="^its index "):
+    with pytest.raises(ValueError, match=r"^its index "):
         indexes.restore("rabitq", index.vectors, arrays)
 
 

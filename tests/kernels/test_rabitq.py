@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from lightdxml.index import RaBitQIndex
-from lightdxml.index.rabitq import _Queries, _prepare, build_rabitq
+from lightdxml.index.rabitq import _prepare, _Queries, build_rabitq
 from lightdxml.index.topk import TopK, unpack
-from lightdxml.kernels import fast_scan, int8, rabitq
+from lightdxml.kernels import int8, rabitq
 from lightdxml.kernels.precision import as_bits, dequantize
 from tests.support.indexes import needs_rabitq, stored, unit_rows
 
