@@ -138,7 +138,8 @@ def index_bytes(kind: Kind, n_labels: int, dim: int, itemsize: int) -> int:
     600000
     """
     stored = array_specs(kind, n_labels, dim).values()
-    return n_labels * dim * itemsize + sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in stored)
+    sizes = (math.prod(shape) * int(np.dtype(dtype).itemsize) for shape, dtype in stored)
+    return n_labels * dim * itemsize + sum(sizes)
 
 
 def search_bytes(n_labels: int, dim: int, k: int, n_queries: int) -> int:
