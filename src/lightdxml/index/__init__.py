@@ -2,3 +2,32 @@
 
 from lightdxml.index.base import Index, Kind
 from lightdxml.index.exact import ExactIndex, cosines
+from lightdxml.index.factory import (
+    IndexKind,
+    array_specs,
+    build,
+    index_bytes,
+    recall_of_exact,
+    resolve_kind,
+    restore,
+    search_bytes,
+    training_index,
+)
+from lightdxml.index.rabitq import RaBitQIndex
+
+__all__ = [
+    "ExactIndex",
+    "Index",
+    "IndexKind",
+    "Kind",
+    "RaBitQIndex",
+    "array_specs",
+    "build",
+    "cosines",
+    "index_bytes",
+    "recall_of_exact",
+    "resolve_kind",
+    "restore",
+    "search_bytes",
+    "training_index",
+]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.index.base import Kind, Neighbors
-from lightdxml.index.topk import TopK, unpack
+from lightdxml.index.topk import TopK, best_keys, unpack
 from lightdxml.kernels import dot, parallel
 from lightdxml.kernels.precision import as_bits
 
@@ -40,24 +40,22 @@ class ExactIndex:
         if k == 0 or n == 0:
             return row_ids, products
         queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(self.vectors)
-        query_chunks = parallel.fixed_chunks(n, _QUERIES)
-        # Threads share the vectors if there are too few queries to share. Keys have one order: the split does not show.
-        parts = -(-parallel.thread_count() // len(query_chunks))
-        vector_chunks = parallel.ranges(len(bits), max(1, min(parts, len(bits) // _VECTORS)))
+        chunks = parallel.fixed_chunks(n, _QUERIES)
+        # Threads share the vectors if there are too few queries to share. The split does not show: keys have one order.
+        parts = -(-parallel.thread_count() // len(chunks))
+        ranges = parallel.ranges(len(bits), max(1, min(parts, len(bits) // _VECTORS)))
 
-        def find(task: tuple[tuple[int, int], tuple[int, int]]) -> NDArray[np.uint64]:
-            (first, last), vector_range = task
-            top = TopK.empty(last - first, min(k, vector_range[1] - vector_range[0]))
-            dot.search(*vector_range, queries[first:last], bits, top.k, top.keys, top.counts, top.bounds)
-            keys = top.best()
-            return np.sort(keys, axis=1)
+        def find(chunk: tuple[int, int]) -> None:
+            some = queries[slice(*chunk)]
 
-        tasks = [(queries_, vectors) for queries_ in query_chunks for vectors in vector_chunks]
-        found = parallel.run(find, tasks)
-        for i, (first, last) in enumerate(query_chunks):
-            keys = found[i * len(vector_chunks) : (i + 1) * len(vector_chunks)]
-            merged = keys[0] if len(keys) == 1 else np.sort(np.concatenate(keys, axis=1), axis=1)[:, :k]
-            row_ids[first:last], products[first:last] = unpack(merged)
+            def scan(rows: tuple[int, int]) -> NDArray[np.uint64]:
+                top = TopK.empty(len(some), k)
+                dot.search(*rows, some, bits, k, top.keys, top.counts, top.bounds)
+                return top.best()
+
+            row_ids[slice(*chunk)], products[slice(*chunk)] = unpack(best_keys(parallel.run(scan, ranges), k))
+
+        parallel.run(find, chunks)
         return row_ids, products
 
     def arrays(self) -> dict[str, NDArray[Any]]:

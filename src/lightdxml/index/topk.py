@@ -12,6 +12,8 @@ from lightdxml.kernels import topk
 
 # Buffers have space for this many times k candidates.
 _CAPACITY = 2
+# Above every key of a candidate.
+NO_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,17 @@ class TopK:
         return cls(k, keys, np.zeros(n_queries, dtype=np.int64), np.full(n_queries, -np.inf, dtype=np.float32))
 
     def best(self) -> NDArray[np.uint64]:
-        """Return the keys of the best k candidates per query, in any order; each query must have as many."""
+        """Return the keys of the best k candidates per query, in any order; `NO_KEY` where there are fewer."""
         topk.select_topk(self.k, self.keys, self.counts)
-        return self.keys[:, : self.k]
+        best = self.keys[:, : self.k]
+        best[np.arange(self.k) >= self.counts[:, None]] = NO_KEY
+        return best
+
+
+def best_keys(parts: list[NDArray[np.uint64]], k: int) -> NDArray[np.uint64]:
+    """Return the k lowest keys per query of all parts, in ascending order."""
+    keys = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    return np.sort(keys, axis=1)[:, :k]
 
 
 def pack(row_ids: NDArray[np.int32], products: NDArray[np.float32]) -> NDArray[np.uint64]:

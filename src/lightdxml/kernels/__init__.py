@@ -1,5 +1,5 @@
-"""Compiled loops over plain arrays and scalars; nothing here knows of data sets or models.
+"""Compiled loops over plain arrays and scalars, which know nothing of data sets or models.
 
-The only place that imports Numba. Every kernel runs on one thread without the interpreter lock; `parallel`
-spreads calls over threads so that each output has one owner, which keeps results the same at any thread count.
+This is the only package that imports Numba. Every kernel runs on one thread without the interpreter lock. `parallel`
+distributes calls over threads. Each output has one owner, so results do not depend on the number of threads.
 """

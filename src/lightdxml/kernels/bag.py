@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import adam_row
-from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.jit import fast_kernel
+from lightdxml.kernels.precision import row_scale, widen
 
 
 @fast_kernel
@@ -17,7 +17,7 @@ def forward(
     start: int,
     stop: int,
     rows: NDArray[np.int64],
-    pointers: NDArray[np.int64],
+    indptr: NDArray[np.int64],
     words: NDArray[np.int32],
     weights: NDArray[np.float32],
     vectors: NDArray[Any],
@@ -25,13 +25,13 @@ def forward(
 ) -> None:
     """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights.
 
-    Word vectors are float32, int8, or float16 as `precision.as_bits` hands it over.
+    Word vectors are float32, int8, or float16 as `precision.as_bits` passes it.
     """
     for b in range(start, stop):
         row = rows[b]
         target = out[b]
         target[:] = 0.0
-        for i in range(pointers[row], pointers[row + 1]):
+        for i in range(indptr[row], indptr[row + 1]):
             vector = vectors[words[i]]
             weight = weights[i] * row_scale(vector, target.size)
             for d in range(target.size):
@@ -42,7 +42,7 @@ def forward(
 def add_residual(
     start: int, stop: int, R: NDArray[np.float32], bias: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
-    """Add ReLU(R z + b) to each row z of out[start:stop]; row by row, so that a row's bits depend on it alone."""
+    """Add ReLU(R z + b) to each row z of out[start:stop]; row by row, so that a row's bits depend on no other row."""
     D = out.shape[1]
     layer = np.empty(D, np.float32)
     for b in range(start, stop):
@@ -61,10 +61,10 @@ def add_residual(
 def backward(
     start: int,
     stop: int,
-    found: NDArray[np.int32],
-    found_pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    column_indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     weights: NDArray[np.float32],
     dX: NDArray[np.float32],
     vectors: NDArray[np.float32],
@@ -72,46 +72,45 @@ def backward(
     square: NDArray[np.float32],
     rate: np.float32,
 ) -> None:
-    """Move the vectors of the words found[start:stop] against the gradients of the documents that use them.
+    """Move the vectors of the words columns[start:stop] against the gradients of their documents.
 
     Parameters
     ----------
-    found, found_pointers, rows, places
-        The batch's words with their documents, from `ova.invert`.
+    columns, column_indptr, rows, positions
+        The words of the batch with their documents, from `classifier.group_by_column`.
     weights
-        The words' weights, by place.
+        The weights of the words, by position.
     dX
         The gradient to the documents of the batch.
     vectors, mean, square
-        Word vectors, and Adam's two means.
+        Word vectors, and Adam's two running means.
     """
     D = dX.shape[1]
     gradient = np.empty(D, np.float32)
     for c in range(start, stop):
         gradient[:] = 0.0
-        for i in range(found_pointers[c], found_pointers[c + 1]):
+        for i in range(column_indptr[c], column_indptr[c + 1]):
             dx = dX[rows[i]]
-            weight = weights[places[i]]
+            weight = weights[positions[i]]
             for d in range(D):
                 gradient[d] += weight * dx[d]
-        word = found[c]
-        adam_row(vectors, mean, square, word, gradient, rate)
+        adam_row(vectors, mean, square, columns[c], gradient, rate)
 
 
 @fast_kernel
 def centroids(
     start: int,
     stop: int,
-    pointers: NDArray[np.int64],
+    indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
     X: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the means of each label's documents, zero for a label without any."""
+    """Fill out[start:stop] with the mean of each label's documents, zero for a label without documents."""
     for label in range(start, stop):
         target = out[label]
         target[:] = 0.0
-        first, last = pointers[label], pointers[label + 1]
+        first, last = indptr[label], indptr[label + 1]
         for i in range(first, last):
             x = X[rows[i]]
             for d in range(target.size):
@@ -123,11 +122,11 @@ def centroids(
 
 
 @fast_kernel
-def pull(
+def label_loss(
     start: int,
     stop: int,
     labels: NDArray[np.int64],
-    pointers: NDArray[np.int64],
+    indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
     X: NDArray[np.float32],
     Z: NDArray[np.float32],
@@ -135,14 +134,14 @@ def pull(
 ) -> float:
     """Return the loss of Z, the sum of log(1 + |x - z|²) over each label's documents x, and fill dZ with its gradient.
 
-    Row i of Z and dZ belongs to the label labels[i]; rows start … stop are done.
+    Row i of Z and dZ belongs to the label labels[i]. Only rows start … stop are computed.
     """
     D = X.shape[1]
     loss = 0.0
     for i in range(start, stop):
         z, dz = Z[i], dZ[i]
         dz[:] = 0.0
-        for p in range(pointers[labels[i]], pointers[labels[i] + 1]):
+        for p in range(indptr[labels[i]], indptr[labels[i] + 1]):
             x = X[rows[p]]
             distance = np.float32(0.0)
             for d in range(D):

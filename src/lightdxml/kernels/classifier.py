@@ -1,8 +1,8 @@
-"""The sampled one-vs-all step: scores, gradients and updates of the labels that a batch of documents names.
+"""One training step of the sampled one-vs-all classifier: logits, gradients and updates of the labels of a batch.
 
-The (document, label) pairs of a batch are sorted by label first. Then each label's weights are read once, updated once
-and belong to one thread; the gradients to the documents are summed over a fixed number of parts in a fixed order. So
-there are no races, and the result is the same bits at any number of threads.
+The (document, label) pairs of a batch are first grouped by label. Then each label's weights are read once, updated once
+and belong to one thread. Gradients to the documents are summed over a fixed number of parts in a fixed order. So there
+are no races, and the bits do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
-from lightdxml.kernels.prefetch import fetch, fetch_to_write
-from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.jit import fast_kernel, kernel
+from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
+from lightdxml.kernels.prefetch import prefetch_row, prefetch_row_for_write
 
-# By so many labels are rows asked for before it is their turn: about as long as memory takes.
-_AHEAD = 2
-_AHEAD_TO_READ = 6
+# Rows are prefetched this many labels ahead in training and in prediction: about the latency of memory.
+_TRAIN_AHEAD = 2
+_PREDICT_AHEAD = 6
 
 
 @kernel
 def collect_pairs(
     rows: NDArray[np.int64],
-    positive_pointers: NDArray[np.int64],
+    positive_indptr: NDArray[np.int64],
     positives: NDArray[np.int32],
     shortlists: NDArray[np.int32],
-    everywhere: NDArray[np.int32],
     random_labels: NDArray[np.int32],
     random_weight: float,
     stamps: NDArray[np.int64],
@@ -36,33 +35,32 @@ def collect_pairs(
     labels: NDArray[np.int32],
     targets: NDArray[np.float32],
     weights: NDArray[np.float32],
-    pointers: NDArray[np.int64],
+    indptr: NDArray[np.int64],
 ) -> None:
-    """List each document's candidates once: its positives, its shortlist, frequent labels, random negatives.
+    """List the candidates of each document without repeats: positives, shortlist, random negatives.
 
     Parameters
     ----------
     rows
         The documents of the batch.
     shortlists
-        Labels near each document of the training set, -1 for none.
-    everywhere
-        Labels that are candidates of every document.
+        Labels near each training document, -1 for none.
     random_labels
-        Random labels for each document of the batch; those that are candidates already are passed over.
+        Random labels for each document of the batch. Those that are candidates already are skipped.
     random_weight
-        How much a random negative counts.
+        The weight of a random negative.
     stamps, stamp
-        Scratch, one entry a label, and a number larger than any in it; the caller adds len(rows) after the call.
-    labels, targets, weights, pointers
-        Receive the pairs and where each document's begin; long enough for all.
+        Workspace with one entry per label, and a number larger than any in it. The caller adds len(rows) after the
+        call.
+    labels, targets, weights, indptr
+        Receive the pairs and where those of each document start; long enough for all.
     """
     n = 0
     for b in range(rows.size):
         row = rows[b]
         mark = stamp + b
-        pointers[b] = n
-        for i in range(positive_pointers[row], positive_pointers[row + 1]):
+        indptr[b] = n
+        for i in range(positive_indptr[row], positive_indptr[row + 1]):
             labels[n] = positives[i]
             targets[n] = 1.0
             weights[n] = 1.0
@@ -76,14 +74,6 @@ def collect_pairs(
                 targets[n] = 0.0
                 weights[n] = 1.0
                 n += 1
-        for i in range(everywhere.size):
-            label = everywhere[i]
-            if stamps[label] != mark:
-                stamps[label] = mark
-                labels[n] = label
-                targets[n] = 0.0
-                weights[n] = 1.0
-                n += 1
         for i in range(random_labels.shape[1]):
             label = random_labels[b, i]
             if stamps[label] != mark:
@@ -92,101 +82,101 @@ def collect_pairs(
                 targets[n] = 0.0
                 weights[n] = random_weight
                 n += 1
-    pointers[rows.size] = n
+    indptr[rows.size] = n
 
 
 @kernel
-def invert(
-    pointers: NDArray[np.int64],
-    columns: NDArray[np.int32],
+def group_by_column(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
     counts: NDArray[np.int32],
-    found: NDArray[np.int32],
-    found_pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    column_indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> int:
-    """Turn rows of columns into columns of rows: a counting sort of sparse rows by column.
+    """Group the entries of sparse rows by column with a counting sort.
 
     Parameters
     ----------
-    pointers, columns
-        Row b holds columns[pointers[b] : pointers[b + 1]].
+    indptr, indices
+        Row b has the columns indices[indptr[b] : indptr[b + 1]].
     counts
-        Scratch, one entry for each possible column, all zero; left all zero.
-    found, found_pointers
-        Receive the columns that occur, in ascending order, and where their rows begin: memory is then walked in order.
-    rows, places
-        Receive for each entry its row and its place in `columns`.
+        Workspace with one entry per possible column, all zero before and after.
+    columns, column_indptr
+        Receive the columns that occur, in ascending order for sequential memory access, and where their entries start.
+    rows, positions
+        Receive the row of each entry and its position in `indices`.
 
     Returns
     -------
     int
         How many columns occur.
     """
-    n_rows = pointers.size - 1
-    for i in range(pointers[0], pointers[n_rows]):
-        counts[columns[i]] += 1
-    n_found = 0
+    n_rows = indptr.size - 1
+    for i in range(indptr[0], indptr[n_rows]):
+        counts[indices[i]] += 1
+    n_columns = 0
     total = 0
     for column in range(counts.size):
         count = counts[column]
         if count > 0:
-            found[n_found] = column
-            found_pointers[n_found] = total
-            n_found += 1
-            # From here on: where the column's next entry goes, plus one, so that zero still means none.
+            columns[n_columns] = column
+            column_indptr[n_columns] = total
+            n_columns += 1
+            # From here on: the position of the column's next entry plus 1, so that zero still means none.
             counts[column] = total + 1
             total += count
-    found_pointers[n_found] = total
+    column_indptr[n_columns] = total
     for b in range(n_rows):
-        for i in range(pointers[b], pointers[b + 1]):
-            place = counts[columns[i]] - 1
-            rows[place] = b
-            places[place] = i
-            counts[columns[i]] += 1
-    for c in range(n_found):
-        counts[found[c]] = 0
-    return n_found
+        for i in range(indptr[b], indptr[b + 1]):
+            position = counts[indices[i]] - 1
+            rows[position] = b
+            positions[position] = i
+            counts[indices[i]] += 1
+    for c in range(n_columns):
+        counts[columns[c]] = 0
+    return n_columns
 
 
 @fast_kernel
-def step(
+def train_step(
     start: int,
     stop: int,
-    found: NDArray[np.int32],
-    found_pointers: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    column_indptr: NDArray[np.int64],
     rows: NDArray[np.int32],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     targets: NDArray[np.float32],
     weights: NDArray[np.float32],
     X: NDArray[np.float32],
-    lengths: NDArray[np.float32],
+    norms: NDArray[np.float32],
     W: NDArray[np.float32],
     mean: NDArray[np.uint16],
     square: NDArray[np.float32],
     scale: np.float32,
     rate: np.float32,
-    least: np.float32,
+    min_gradient: np.float32,
     dX: NDArray[np.float32],
 ) -> float:
-    """Train the labels found[start:stop] on their pairs.
+    """Train the labels columns[start:stop] on their pairs.
 
     Parameters
     ----------
-    found, found_pointers, rows, places
-        The batch's pairs by label, from `invert`.
+    columns, column_indptr, rows, positions
+        The pairs of the batch by label, from `group_by_column`.
     targets, weights
-        What is true of each pair and how much it counts, by place.
+        The target and the weight of each pair, by position.
     X
-        The batch's documents, D columns.
-    lengths
-        Their squared lengths, and 1 for the bias.
+        The documents of the batch, D columns.
+    norms
+        Their squared norms, plus 1 for the bias.
     W, mean, square
-        The labels' weights, of which the last of D + 1 columns is the bias, and Adam's two means of them.
+        The weights of the labels, of which the last of D + 1 columns is the bias, and Adam's two running means.
     scale
-        What each pair's loss is multiplied by.
-    least
-        A label whose mean squared gradient is less than this share of what it usually is stays as it is.
+        The factor of each pair's loss.
+    min_gradient
+        A label is not updated if its mean squared gradient is below this share of its running mean.
     dX
         The gradient to X is added to it.
 
@@ -200,20 +190,22 @@ def step(
     gradient = np.empty(D + 1, np.float32)
     most = 0
     for c in range(start, stop):
-        most = max(most, found_pointers[c + 1] - found_pointers[c])
+        most = max(most, column_indptr[c + 1] - column_indptr[c])
     values = np.empty(most, np.float32)
     for c in range(start, stop):
-        if c + _AHEAD < stop:
-            fetch_to_write(W[found[c + _AHEAD]])
-            fetch_to_write(mean[found[c + _AHEAD]])
-        label = found[c]
+        if c + _TRAIN_AHEAD < stop:
+            prefetch_row_for_write(W[columns[c + _TRAIN_AHEAD]])
+            prefetch_row_for_write(mean[columns[c + _TRAIN_AHEAD]])
+        label = columns[c]
         w = W[label]
-        first = found_pointers[c]
-        n = found_pointers[c + 1] - first
-        _label_scores(w, X, rows, first, n, values)
-        loss += _errors(values, n, targets, weights, places, first, scale)
-        if least > 0 and _most(values, n, rows, first, lengths) < least * np.float32(D + 1) * square[label]:
-            continue
+        first = column_indptr[c]
+        n = column_indptr[c + 1] - first
+        _label_logits(w, X, rows, first, n, values)
+        loss += _errors(values, n, targets, weights, positions, first, scale)
+        if min_gradient > 0:
+            largest = _largest_gradient(values, n, rows, first, norms)
+            if largest < min_gradient * np.float32(D + 1) * square[label]:
+                continue
         if n == 1:
             _single(W, mean, square, label, X[rows[first]], dX[rows[first]], values[0], rate)
         else:
@@ -223,7 +215,7 @@ def step(
 
 
 @fast_kernel
-def _label_scores(
+def _label_logits(
     w: NDArray[np.float32],
     X: NDArray[np.float32],
     rows: NDArray[np.int32],
@@ -231,7 +223,7 @@ def _label_scores(
     n: int,
     values: NDArray[np.float32],
 ) -> None:
-    """Fill values with the label's scores of its documents, four at a time so that w is read once for them."""
+    """Fill values with the logits of a label's documents, four at a time so that w is read once for four."""
     D = X.shape[1]
     i = 0
     while i + 4 <= n:
@@ -259,38 +251,38 @@ def _errors(
     n: int,
     targets: NDArray[np.float32],
     weights: NDArray[np.float32],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     first: int,
     scale: np.float32,
 ) -> float:
-    """Turn scores into the gradients of the loss by them, and return the loss."""
+    """Replace logits by the gradients of the loss with respect to them, and return the loss."""
     loss = 0.0
     zero, one = np.float32(0.0), np.float32(1.0)
     for i in range(n):
         score = values[i]
-        y, weight = targets[places[first + i]], weights[places[first + i]]
-        # exp(-|s|) never overflows, whatever the score.
+        y, weight = targets[positions[first + i]], weights[positions[first + i]]
+        # exp(-|s|) never overflows.
         low = np.exp(-abs(score))
         chance = one / (one + low) if score >= zero else low / (one + low)
         loss += weight * (max(score, zero) - score * y + np.log1p(low))
         error = scale * weight * (chance - y)
-        # What is lost in rounding anyway must not become numbers that processors are slow with (denormals).
+        # Too small to matter, and CPUs are slow with denormal numbers.
         values[i] = error if abs(error) > NEGLIGIBLE else zero
     return loss
 
 
 @fast_kernel
-def _most(
+def _largest_gradient(
     errors: NDArray[np.float32],
     n: int,
     rows: NDArray[np.int32],
     first: int,
-    lengths: NDArray[np.float32],
+    norms: NDArray[np.float32],
 ) -> np.float32:
-    """Return what the squared length of a label's gradient is at the most: that of documents in one direction."""
+    """Return an upper bound of the squared norm of a label's gradient: all documents in one direction."""
     total = np.float32(0.0)
     for i in range(n):
-        total += errors[i] * errors[i] * lengths[rows[first + i]]
+        total += errors[i] * errors[i] * norms[rows[first + i]]
     most: np.float32 = total * np.float32(n)
     return most
 
@@ -306,7 +298,7 @@ def _label_gradients(
     gradient: NDArray[np.float32],
     dX: NDArray[np.float32],
 ) -> None:
-    """Fill gradient with that of the label's weights, and add the documents' to dX, two at a time."""
+    """Fill gradient with that of a label's weights, and add those of its documents to dX, two at a time."""
     D = X.shape[1]
     gradient[:] = 0.0
     bias = np.float32(0.0)
@@ -342,7 +334,7 @@ def _single(
     error: np.float32,
     rate: np.float32,
 ) -> None:
-    """Do what `_label_gradients` and `adam_row` do for a label with one document, which most are, in one go."""
+    """Do the work of `_label_gradients` and `adam_row` in one pass, for a label with one document, as most are."""
     D = x.size
     w, m = W[label], mean[label]
     length = np.float32(1.0)
@@ -360,46 +352,7 @@ def _single(
 
 
 @fast_kernel
-def cosines(
-    start: int,
-    stop: int,
-    directions: NDArray[np.float32],
-    vectors: NDArray[Any],
-    places: NDArray[np.int64],
-    out: NDArray[np.float32],
-) -> None:
-    """Fill out[start:stop] with the products of each document and the vectors at its places; both have length 1.
-
-    Vectors are float32, int8, or float16 as `precision.as_bits` hands it over.
-    """
-    D = directions.shape[1]
-    for b in range(start, stop):
-        x = directions[b]
-        for i in range(places.shape[1]):
-            if i + _AHEAD_TO_READ < places.shape[1]:
-                fetch(vectors[places[b, i + _AHEAD_TO_READ]])
-            vector = vectors[places[b, i]]
-            product = np.float32(0.0)
-            for d in range(D):
-                product += widen(vector[d]) * x[d]
-            out[b, i] = product * row_scale(vector, D)
-
-
-@fast_kernel
-def scan(
-    start: int, stop: int, direction: NDArray[np.float32], vectors: NDArray[Any], out: NDArray[np.float32]
-) -> None:
-    """Fill out[start:stop] with the products of one document and these vectors (of any kind)."""
-    for i in range(start, stop):
-        vector = vectors[i]
-        product = np.float32(0.0)
-        for d in range(direction.size):
-            product += widen(vector[d]) * direction[d]
-        out[i] = product * row_scale(vector, direction.size)
-
-
-@fast_kernel
-def scores(
+def logits(
     start: int,
     stop: int,
     X: NDArray[np.float32],
@@ -407,16 +360,16 @@ def scores(
     candidates: NDArray[np.int32],
     out: NDArray[np.float32],
 ) -> None:
-    """Fill out[start:stop] with the classifier's scores of each document's candidates, -inf where there is none.
+    """Fill out[start:stop] with the logits of each document's candidates, -inf for a candidate of -1.
 
-    Weights are float32, int8, or float16 as `precision.as_bits` hands it over.
+    Weights are float32, int8, or float16 as `precision.as_bits` passes it.
     """
     D = X.shape[1]
     for b in range(start, stop):
         x = X[b]
         for i in range(candidates.shape[1]):
-            if i + _AHEAD_TO_READ < candidates.shape[1]:
-                fetch(W[max(0, candidates[b, i + _AHEAD_TO_READ])])
+            if i + _PREDICT_AHEAD < candidates.shape[1]:
+                prefetch_row(W[max(0, candidates[b, i + _PREDICT_AHEAD])])
             label = candidates[b, i]
             if label < 0:
                 out[b, i] = -np.inf

@@ -25,7 +25,7 @@ from lightdxml.kernels.intrinsics import (
 )
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale, widen
-from lightdxml.kernels.prefetch import fetch
+from lightdxml.kernels.prefetch import prefetch_row
 from lightdxml.kernels.topk import push_topk
 
 _LANES = 16 if "+avx512f" in cpu_features() else 8 if "+avx" in cpu_features() else 4
@@ -127,7 +127,7 @@ def _fill_block(
         for i in range(first, first + _SQUARE):
             scales[i] = row_scale(vectors[row_ids[i]], dim)
             if i + _SQUARE < n:
-                fetch(vectors[row_ids[i + _SQUARE]])
+                prefetch_row(vectors[row_ids[i + _SQUARE]])
         if dim >= _SQUARE:
             _copy_rows(vectors, row_ids, first, dim, block)
         else:
@@ -217,9 +217,13 @@ def _load_floats(builder: Any, pointer: Any) -> Any:
         return builder.fpext(builder.bitcast(values, ir.VectorType(ir.HalfType(), _SQUARE)), floats)
     # As `precision.widen` does it.
     bits = builder.zext(values, integers)
-    size = builder.shl(builder.and_(bits, ir.Constant(integers, [0x7FFF] * _SQUARE)), ir.Constant(integers, [13] * _SQUARE))
+    size = builder.shl(
+        builder.and_(bits, ir.Constant(integers, [0x7FFF] * _SQUARE)), ir.Constant(integers, [13] * _SQUARE)
+    )
     size = builder.fmul(builder.bitcast(size, floats), ir.Constant(floats, [2.0**112] * _SQUARE))
-    sign = builder.shl(builder.and_(bits, ir.Constant(integers, [0x8000] * _SQUARE)), ir.Constant(integers, [16] * _SQUARE))
+    sign = builder.shl(
+        builder.and_(bits, ir.Constant(integers, [0x8000] * _SQUARE)), ir.Constant(integers, [16] * _SQUARE)
+    )
     return builder.bitcast(builder.or_(builder.bitcast(size, integers), sign), floats)
 
 

@@ -1,4 +1,4 @@
-"""Scores of all labels from an inverted index: for each word the labels that have a weight for it."""
+"""Scores of all labels from an inverted index: per feature, the labels that have a weight for it."""
 
 from __future__ import annotations
 
@@ -7,75 +7,75 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.precision import widen
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.precision import widen
 
 
 @kernel
-def best(
+def search(
     start: int,
     stop: int,
-    document_pointers: NDArray[np.int64],
-    words: NDArray[np.int32],
+    document_indptr: NDArray[np.int64],
+    features: NDArray[np.int32],
     values: NDArray[np.float32],
-    pointers: NDArray[np.int64],
+    indptr: NDArray[np.int64],
     labels: NDArray[np.int32],
     weights: NDArray[Any],
     biases: NDArray[np.float32],
-    everywhere: NDArray[np.int32],
-    others: NDArray[np.int32],
+    dense: NDArray[np.int32],
+    known: NDArray[np.int32],
     totals: NDArray[np.float32],
     marks: NDArray[np.uint8],
     found: NDArray[np.int32],
     scores: NDArray[np.float32],
-    other_scores: NDArray[np.float32],
+    known_scores: NDArray[np.float32],
 ) -> None:
-    """Find the labels of the highest scores of documents start … stop, besides others, whose scores are given too.
+    """Find the labels of the highest scores for documents start … stop, and the scores of labels known already.
 
     Parameters
     ----------
-    document_pointers, words, values
+    document_indptr, features, values
         The documents.
-    pointers, labels, weights
-        By word: the labels with a weight for it; float32, or float16 as `precision.as_bits` hands them over.
+    indptr, labels, weights
+        Per feature: the labels with a weight for it. Weights are float32, or float16 as `precision.as_bits` passes it.
     biases
-        What a label's score begins at.
-    everywhere
-        Labels that may be found without a word of theirs in the document.
-    others
+        The bias of each label.
+    dense
+        Labels that may be found although the document has no feature of theirs.
+    known
         Documents × labels that are not to be found, -1 for none.
     totals, marks
-        Scratch, one entry a label, all zero; left all zero.
+        Workspace with one entry per label, all zero before and after.
     found, scores
-        Receive the labels, in no order, -1 for none, and their scores.
-    other_scores
-        Receives the scores of `others`.
+        Receive the labels, in any order, -1 for none, and their scores.
+    known_scores
+        Receives the scores of `known`.
     """
     k = found.shape[1]
     for b in range(start, stop):
-        for i in range(document_pointers[b], document_pointers[b + 1]):
+        for i in range(document_indptr[b], document_indptr[b + 1]):
             value = values[i]
-            for p in range(pointers[words[i]], pointers[words[i] + 1]):
+            for p in range(indptr[features[i]], indptr[features[i] + 1]):
                 totals[labels[p]] += value * widen(weights[p])
-        for i in range(others.shape[1]):
-            label = others[b, i]
-            other_scores[b, i] = biases[label] + totals[label] if label >= 0 else -np.inf
-        for i in range(others.shape[1]):
-            if others[b, i] >= 0:
-                marks[others[b, i]] = 1
-                totals[others[b, i]] = 0.0
-        # One view of each, as making one for every label would take most of the time.
+        for i in range(known.shape[1]):
+            label = known[b, i]
+            known_scores[b, i] = biases[label] + totals[label] if label >= 0 else -np.inf
+        for i in range(known.shape[1]):
+            if known[b, i] >= 0:
+                marks[known[b, i]] = 1
+                totals[known[b, i]] = 0.0
+        # One view of each row: a view per label would take most of the time.
         best_labels, best_scores, size = found[b], scores[b], 0
-        for label in everywhere:
+        for label in dense:
             if marks[label] == 0:
                 size = push(best_labels, best_scores, size, label, biases[label] + totals[label])
                 totals[label] = 0.0
-        for i in range(others.shape[1]):
-            if others[b, i] >= 0:
-                marks[others[b, i]] = 0
-        # What has been looked at is 0 again: no label is found twice, and nothing is left for the next document.
-        for i in range(document_pointers[b], document_pointers[b + 1]):
-            for p in range(pointers[words[i]], pointers[words[i] + 1]):
+        for i in range(known.shape[1]):
+            if known[b, i] >= 0:
+                marks[known[b, i]] = 0
+        # Totals are reset on the way: no label is found twice, and the next document starts from zeros.
+        for i in range(document_indptr[b], document_indptr[b + 1]):
+            for p in range(indptr[features[i]], indptr[features[i] + 1]):
                 label = labels[p]
                 total = totals[label]
                 if total != 0:
@@ -88,9 +88,9 @@ def best(
 
 @kernel
 def push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, label: int, score: float) -> int:
-    """Put a label into a heap whose root is the worst, if there is room or it is better; return the size.
+    """Push a label to a heap whose root is the worst, unless the heap is full of better ones; return its size.
 
-    Of labels with the same score the lower one is better: what is kept does not depend on the order of coming.
+    Ties go to the lower label, so that the order of pushes does not matter.
     """
     k = scores.size
     if size < k:

@@ -1,7 +1,7 @@
-"""Sparse linear classifiers, one a label: dual coordinate descent on the squared hinge, label by label.
+"""Sparse linear classifiers, one per label: dual coordinate descent on the squared hinge loss.
 
-The method of LIBLINEAR (Hsieh et al. 2008, algorithm 3, L2-loss, with shrinking), on rows of one sparse matrix. Labels
-are independent of each other: the result is the same bits however they are shared out among threads.
+The method of LIBLINEAR (Hsieh et al. 2008, algorithm 3, L2-loss, with shrinking). Labels are independent of each other:
+the bits do not depend on how they are distributed over threads.
 """
 
 from __future__ import annotations
@@ -11,43 +11,43 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import fast_kernel, kernel
 
-_INFINITE = np.float32(np.inf)
-# So many words of a label's documents are copied to lie together: they fit into a cache, and are gone over many times.
-_FEW = 1 << 19
-# Documents that are gone through one after the other where there are more.
+_INFINITY = np.float32(np.inf)
+# The documents of a label are copied side by side if they have at most this many entries: these fit in a cache.
+_COPIED = 1 << 19
+# Otherwise the random order is one of blocks of this many documents, so that memory is read in sequence.
 _BLOCK = 32
 
 
 @kernel
-def negatives_of_labels(
+def group_negatives(
     near: NDArray[np.int32],
-    confused: NDArray[np.int32],
-    pointers: NDArray[np.int64],
-    right: NDArray[np.int32],
+    hard: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    labels: NDArray[np.int32],
     wanted: NDArray[np.bool_],
     counts: NDArray[np.int64],
     documents: NDArray[np.int32],
 ) -> None:
-    """Count, for each label that is wanted, the documents near which it stands without being theirs, or list them.
+    """Count or list the negatives of each wanted label: documents that have it as a near label or a hard negative.
 
     Parameters
     ----------
-    near, confused
-        Labels that stand near each document, -1 for none; one that stands there twice counts once.
-    pointers, right
-        The labels of each document.
+    near, hard
+        Near labels and hard negatives of each document, -1 for none. A label in both counts once.
+    indptr, labels
+        The true labels of each document.
     counts
-        If `documents` has no room, receives how many each label has; else it holds where each one's begin, and is moved
-        to where they end.
+        If `documents` is empty: receives how many negatives each label has. Otherwise: where each label's start in
+        `documents`; receives where they end.
     documents
-        Receives the documents of one label after the other, in ascending order.
+        Receives the negatives of one label after the other, in ascending order.
     """
     seen = np.full(wanted.size, -1, np.int32)
-    for b in range(pointers.size - 1):
-        for i in range(pointers[b], pointers[b + 1]):
-            seen[right[i]] = b
-        for i in range(near.shape[1] + confused.shape[1]):
-            label = near[b, i] if i < near.shape[1] else confused[b, i - near.shape[1]]
+    for b in range(indptr.size - 1):
+        for i in range(indptr[b], indptr[b + 1]):
+            seen[labels[i]] = b
+        for i in range(near.shape[1] + hard.shape[1]):
+            label = near[b, i] if i < near.shape[1] else hard[b, i - near.shape[1]]
             if label >= 0 and wanted[label] and seen[label] != b:
                 seen[label] = b
                 if documents.size:
@@ -58,117 +58,119 @@ def negatives_of_labels(
 @fast_kernel
 def train_labels(
     labels: NDArray[np.int32],
-    positive_pointers: NDArray[np.int64],
+    positive_indptr: NDArray[np.int64],
     positives: NDArray[np.int32],
     groups: NDArray[np.int32],
-    negative_pointers: NDArray[np.int64],
+    negative_indptr: NDArray[np.int64],
     negatives: NDArray[np.int32],
-    learnt: bool,
-    pointers: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    fit_bias: bool,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
     values: NDArray[np.float32],
     squares: NDArray[np.float32],
     costs: tuple[float, float],
     bias: float,
-    passes: int,
+    max_iter: int,
     tolerance: float,
-    smallest: NDArray[np.float32],
+    prune_below: NDArray[np.float32],
     seed: int,
-    room: NDArray[np.float32],
-    found: NDArray[np.int32],
+    w: NDArray[np.float32],
+    columns: NDArray[np.int32],
     weights: NDArray[np.float32],
     counts: NDArray[np.int64],
     biases: NDArray[np.float32],
 ) -> int:
-    """Train some labels and write down their weights that are not small.
+    """Train some labels and store their weights, without those near zero.
 
     Parameters
     ----------
     labels
         The labels to train.
-    positive_pointers, positives
+    positive_indptr, positives
         The documents of every label.
-    groups, negative_pointers, negatives
-        The group of every label, and the documents of every group: those that are not the label's own speak against it.
-    learnt
-        Whether each label's bias is learnt.
-    pointers, columns, values, squares
-        The documents, and the squared length of each.
+    groups, negative_indptr, negatives
+        The group of every label, and the documents of every group, which are negatives unless they are the label's.
+    fit_bias
+        Whether to fit a bias per label.
+    indptr, indices, values, squares
+        The documents, and the squared norm of each.
     costs
-        How much an error on a positive and on a negative costs.
+        The cost of an error on a positive and on a negative.
     bias
-        That of all labels, where it is not learnt.
-    passes, tolerance
-        How many passes over a label's documents at most, and the violation of the optimality conditions to stop at.
-    smallest
-        Weights below it, by column, are left out.
+        The bias of all labels if none is fit.
+    max_iter, tolerance
+        The most passes over a label's documents, and the violation of the optimality conditions at which to stop.
+    prune_below
+        Per column, the absolute value below which a weight is dropped.
     seed
-        The order in which documents are gone through.
-    room
-        Scratch, one entry a column, all zero; left all zero.
-    found, weights
-        Receive the columns, in any order, and the weights of all labels, one label after the other.
+        Seed of the order of documents.
+    w
+        Workspace with one entry per column, all zero before and after.
+    columns, weights
+        Receive the columns, in any order, and the weights of one label after the other.
     counts, biases
-        Receive how many each has, and its bias.
+        Receive the number of weights of each label, and its bias.
 
     Returns
     -------
     int
-        How many labels were trained before there was no room for another one's weights.
+        How many labels were trained before `columns` might be too short for the next one.
     """
-    is_own = np.zeros(pointers.size - 1, np.uint8)
-    own_place = np.full(room.size, -1, np.int32)
-    touched = np.empty(room.size, np.int32)
-    few_columns, few_values = np.empty(_FEW, np.int32), np.empty(_FEW, np.float32)
+    is_own = np.zeros(indptr.size - 1, np.uint8)
+    position_of = np.full(w.size, -1, np.int32)
+    touched = np.empty(w.size, np.int32)
+    copied_indices, copied_values = np.empty(_COPIED, np.int32), np.empty(_COPIED, np.float32)
     used = 0
     for i in range(labels.size):
         label = labels[i]
-        if found.size - used < room.size:
+        if columns.size - used < w.size:
             return i
-        own = positives[positive_pointers[label] : positive_pointers[label + 1]]
-        others = negatives[negative_pointers[groups[label]] : negative_pointers[groups[label] + 1]]
+        own = positives[positive_indptr[label] : positive_indptr[label + 1]]
+        others = negatives[negative_indptr[groups[label]] : negative_indptr[groups[label] + 1]]
         documents = _with_others(own, others, is_own)
-        duals, moved = np.zeros(documents.size, np.float32), np.zeros(documents.size, np.uint8)
+        duals, changed = np.zeros(documents.size, np.float32), np.zeros(documents.size, np.uint8)
         state = np.uint64(seed) + np.uint64(label)
-        words = 0
+        entries = 0
         for document in documents:
-            words += pointers[document + 1] - pointers[document]
-        wanted = np.full(documents.size, np.float32(-1.0))
-        if words <= _FEW:
-            wanted[: own.size] = np.float32(1.0)
-            starts = np.empty(documents.size + 1, np.int64)
-            n = _gather(documents, pointers, columns, values, own_place, touched, starts, few_columns, few_values)
+            entries += indptr[document + 1] - indptr[document]
+        targets = np.full(documents.size, np.float32(-1.0))
+        if entries <= _COPIED:
+            targets[: own.size] = np.float32(1.0)
+            copied_indptr = np.empty(documents.size + 1, np.int64)
+            n = _gather(
+                documents, indptr, indices, values, position_of, touched, copied_indptr, copied_indices, copied_values
+            )
             biases[i] = _descend(
-                np.arange(documents.size, dtype=np.int32), wanted, duals, moved, starts, few_columns, few_values,
-                squares[documents], costs, bias, learnt, passes, tolerance, state, 1, room,
+                np.arange(documents.size, dtype=np.int32), targets, duals, changed, copied_indptr, copied_indices,
+                copied_values, squares[documents], costs, bias, fit_bias, max_iter, tolerance, state, 1, w,
             )  # fmt: skip
         else:
-            # Through memory in its order, but for blocks: documents here and there would each have to be waited for.
+            # In the order of memory, except for blocks: scattered documents would each wait for memory.
             documents.sort()
             for document in own:
-                wanted[np.searchsorted(documents, document)] = np.float32(1.0)
+                targets[np.searchsorted(documents, document)] = np.float32(1.0)
             biases[i] = _descend(
-                documents, wanted, duals, moved, pointers, columns, values, squares, costs, bias, learnt, passes,
-                tolerance, state, _BLOCK, room,
+                documents, targets, duals, changed, indptr, indices, values, squares, costs, bias, fit_bias, max_iter,
+                tolerance, state, _BLOCK, w,
             )  # fmt: skip
             n = 0
             for j in range(documents.size):
-                # One whose dual is 0 again has left rounding errors behind.
-                if moved[j] == 1:
-                    for at in range(pointers[documents[j]], pointers[documents[j] + 1]):
-                        if own_place[columns[at]] < 0:
-                            own_place[columns[at]] = columns[at]
-                            touched[n] = columns[at]
+                # A document whose dual is 0 again has left rounding errors in w.
+                if changed[j] == 1:
+                    for p in range(indptr[documents[j]], indptr[documents[j] + 1]):
+                        if position_of[indices[p]] < 0:
+                            position_of[indices[p]] = indices[p]
+                            touched[n] = indices[p]
                             n += 1
         kept = 0
         for column in touched[:n]:
-            weight = room[own_place[column]]
-            if abs(weight) >= smallest[column]:
-                found[used + kept] = column
+            weight = w[position_of[column]]
+            if abs(weight) >= prune_below[column]:
+                columns[used + kept] = column
                 weights[used + kept] = weight
                 kept += 1
-            room[own_place[column]] = 0.0
-            own_place[column] = -1
+            w[position_of[column]] = 0.0
+            position_of[column] = -1
         counts[i] = kept
         used += kept
     return labels.size
@@ -176,7 +178,7 @@ def train_labels(
 
 @kernel
 def _with_others(own: NDArray[np.int32], others: NDArray[np.int32], is_own: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Return a label's own documents and after them those of the others that are not its own."""
+    """Return a label's own documents, followed by the others that are not its own."""
     documents = np.empty(own.size + others.size, np.int32)
     documents[: own.size] = own
     for document in own:
@@ -194,82 +196,81 @@ def _with_others(own: NDArray[np.int32], others: NDArray[np.int32], is_own: NDAr
 @kernel
 def _gather(
     documents: NDArray[np.int32],
-    pointers: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
     values: NDArray[np.float32],
-    own_place: NDArray[np.int32],
+    position_of: NDArray[np.int32],
     touched: NDArray[np.int32],
-    starts: NDArray[np.int64],
-    few_columns: NDArray[np.int32],
-    few_values: NDArray[np.float32],
+    copied_indptr: NDArray[np.int64],
+    copied_indices: NDArray[np.int32],
+    copied_values: NDArray[np.float32],
 ) -> int:
-    """Copy some documents to where they lie together, their columns numbered anew; return how many columns there are.
+    """Copy documents side by side with their columns renumbered from 0; return how many columns there are.
 
-    `own_place` receives the new number of each column that is touched.
+    `position_of` receives the new number of each column.
     """
     n = 0
     at = 0
     for j in range(documents.size):
-        starts[j] = at
-        for p in range(pointers[documents[j]], pointers[documents[j] + 1]):
-            column = columns[p]
-            if own_place[column] < 0:
-                own_place[column] = n
+        copied_indptr[j] = at
+        for p in range(indptr[documents[j]], indptr[documents[j] + 1]):
+            column = indices[p]
+            if position_of[column] < 0:
+                position_of[column] = n
                 touched[n] = column
                 n += 1
-            few_columns[at] = own_place[column]
-            few_values[at] = values[p]
+            copied_indices[at] = position_of[column]
+            copied_values[at] = values[p]
             at += 1
-    starts[documents.size] = at
+    copied_indptr[documents.size] = at
     return n
 
 
 @fast_kernel
 def _descend(
     documents: NDArray[np.int32],
-    wanted: NDArray[np.float32],
+    targets: NDArray[np.float32],
     duals: NDArray[np.float32],
-    moved: NDArray[np.uint8],
-    pointers: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    changed: NDArray[np.uint8],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
     values: NDArray[np.float32],
     squares: NDArray[np.float32],
     costs: tuple[float, float],
     bias: float,
-    learnt: bool,
-    passes: int,
+    fit_bias: bool,
+    max_iter: int,
     tolerance: float,
     state: np.uint64,
     block: int,
     w: NDArray[np.float32],
 ) -> float:
-    """Minimise |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b.
+    """Minimize |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b.
 
-    Documents are gone through in an order that is drawn anew for each pass, so many together; those that ever changed w
-    are marked as moved.
+    Each pass visits the documents in a new random order of blocks. Documents that ever changed w are marked.
     """
     n = documents.size
-    order, left_out = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
+    order, shrunk = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     active = n
-    b = np.float32(0.0 if learnt else bias)
-    extra = np.float32(1.0 if learnt else 0.0)
-    highest_before = _INFINITE
-    for _ in range(passes):
-        highest, lowest = -_INFINITE, _INFINITE
+    b = np.float32(0.0 if fit_bias else bias)
+    extra = np.float32(1.0 if fit_bias else 0.0)
+    highest_before = _INFINITY
+    for _ in range(max_iter):
+        highest, lowest = -_INFINITY, _INFINITY
         state = _shuffle(order[:active], block, state)
         kept = 0
         for at in range(active):
             i = order[at]
-            document, y = documents[i], wanted[i]
+            document, y = documents[i], targets[i]
             diagonal = np.float32(0.5 / (costs[0] if y > 0 else costs[1]))
             score = b
-            for p in range(pointers[document], pointers[document + 1]):
-                score += w[columns[p]] * values[p]
+            for p in range(indptr[document], indptr[document + 1]):
+                score += w[indices[p]] * values[p]
             gradient = y * score - np.float32(1.0) + diagonal * duals[i]
             if duals[i] == 0:
                 if gradient > highest_before:
-                    # It satisfies its condition with room to spare: not looked at again until the others are done.
-                    left_out[at - kept] = i
+                    # Shrinking: its condition holds by a margin, so it is skipped until the others have converged.
+                    shrunk[at - kept] = i
                     continue
                 projected = min(gradient, np.float32(0.0))
             else:
@@ -280,27 +281,27 @@ def _descend(
             if projected != 0:
                 before = duals[i]
                 duals[i] = max(before - gradient / (squares[document] + diagonal + extra), np.float32(0.0))
-                moved[i] = 1
+                changed[i] = 1
                 change = (duals[i] - before) * y
-                for p in range(pointers[document], pointers[document + 1]):
-                    w[columns[p]] += change * values[p]
+                for p in range(indptr[document], indptr[document + 1]):
+                    w[indices[p]] += change * values[p]
                 b += change * extra
-        order[kept:active] = left_out[: active - kept]
+        order[kept:active] = shrunk[: active - kept]
         active = kept
         if highest - lowest <= tolerance:
             if active == n:
                 break
-            active, highest_before = n, _INFINITE
+            active, highest_before = n, _INFINITY
         else:
-            highest_before = highest if highest > 0 else _INFINITE
+            highest_before = highest if highest > 0 else _INFINITY
     return float(b)
 
 
 @kernel
 def _shuffle(order: NDArray[np.int32], block: int, state: np.uint64) -> np.uint64:
-    """Put blocks of so many into another order; what is left over at the end stays there. Return the next state."""
+    """Shuffle blocks of this size, without the incomplete one at the end; return the next random state."""
     for i in range(order.size // block - 1, 0, -1):
-        # Knuth's linear congruential generator; its high bits are good enough for an order.
+        # Knuth's linear congruential generator: its high bits are good enough for a shuffle.
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))
         for at in range(block):

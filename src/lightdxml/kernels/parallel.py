@@ -1,4 +1,4 @@
-"""Spreading kernel calls over threads."""
+"""Distribute kernel calls over threads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _chosen: int | None = None
 
 @contextmanager
 def use_threads(threads: int | None) -> Iterator[None]:
-    """Use this many threads inside the `with`; None changes nothing.
+    """Use this many threads inside the `with` block; None changes nothing.
 
     >>> with use_threads(3):
     ...     thread_count()
@@ -28,7 +28,7 @@ def use_threads(threads: int | None) -> Iterator[None]:
     """
     global _chosen
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise ValueError(f"threads is {threads!r}: it must be a whole number from 1")
+        raise ValueError(f"threads is {threads!r}: it must be an integer of at least 1")
     before = _chosen
     _chosen = before if threads is None else threads
     try:
@@ -38,7 +38,7 @@ def use_threads(threads: int | None) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Return how many threads to use: `LIGHTDXML_THREADS`, or the cores that this process may run on.
+    """Return the number of threads to use: `LIGHTDXML_THREADS`, or the cores available to this process.
 
     >>> thread_count() >= 1
     True
@@ -48,7 +48,7 @@ def thread_count() -> int:
     wanted = os.environ.get("LIGHTDXML_THREADS", "")
     if wanted:
         if not wanted.isdecimal() or int(wanted) < 1:
-            raise ValueError(f"LIGHTDXML_THREADS is {wanted!r}: it must be a whole number from 1")
+            raise ValueError(f"LIGHTDXML_THREADS is {wanted!r}: it must be an integer of at least 1")
         return int(wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -56,7 +56,7 @@ def thread_count() -> int:
 
 
 def ranges(n: int, parts: int) -> list[tuple[int, int]]:
-    """Cut 0…n into at most `parts` ranges of nearly equal length, none of them empty.
+    """Split range(n) into at most `parts` ranges of nearly equal length, none of them empty.
 
     >>> ranges(10, 3)
     [(0, 3), (3, 6), (6, 10)]
@@ -66,10 +66,10 @@ def ranges(n: int, parts: int) -> list[tuple[int, int]]:
 
 
 def run(function: Callable[[T], R], items: Sequence[T], after: Callable[[int], object] | None = None) -> list[R]:
-    """Call the function on every item, on several threads, and return the results in order.
+    """Call a function on every item, on several threads, and return the results in order.
 
-    The calling thread is one of them. Of several errors the one of the first item is raised, when all threads are done.
-    The calling thread calls `after`, with the number of items that are done, after each of its own items.
+    The calling thread is one of them. If calls fail, all threads stop, and the error of the first item is raised.
+    After each of its own items, the calling thread calls `after` with the number of items that are done.
 
     >>> run(abs, [-1, 2, -3])
     [1, 2, 3]
@@ -83,14 +83,14 @@ def run(function: Callable[[T], R], items: Sequence[T], after: Callable[[int], o
     helpers = [pool.submit(work.do) for _ in range(threads - 1)]
     work.do(after)
     for helper in helpers:
-        # One that has not begun has nothing left to do: the pool may be at work on what calls this.
+        # A helper that has not started has nothing left to do. Waiting for it could deadlock in a nested call.
         if not helper.cancel():
             helper.result()
     return work.finish()
 
 
 class _Work(Generic[T, R]):
-    """Items that threads take one after another, and what came of them."""
+    """Items that threads take from a queue, and their results."""
 
     def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
         self.function = function
@@ -99,7 +99,7 @@ class _Work(Generic[T, R]):
         self.errors: dict[int, BaseException] = {}
 
     def do(self, after: Callable[[int], object] | None = None) -> None:
-        """Take items until none is left, or one was an error."""
+        """Take items until none is left or a call has failed."""
         while not self.errors:
             try:
                 number, item = self.left.popleft()
@@ -119,9 +119,9 @@ class _Work(Generic[T, R]):
             self.errors[number] = error
 
     def finish(self) -> list[R]:
-        """Return the results in order, or raise the first error; hold on to nothing.
+        """Return the results in order, or raise the first error, and drop all references.
 
-        A helper that was cancelled is dropped by its pool only when that comes upon it.
+        The pool keeps a canceled helper, and with it this object, until it reaches it in its queue.
         """
         results, errors = self.results, self.errors
         del self.function, self.left, self.results, self.errors
@@ -132,17 +132,17 @@ class _Work(Generic[T, R]):
 
 @lru_cache(maxsize=4)
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Return threads that live on: a batch has a few milliseconds, a new thread costs a tenth of one.
+    """Return threads that are kept: a batch takes a few milliseconds, and a new thread 0.1 ms.
 
-    Threads do not survive a fork: each process gets its own.
+    Threads do not survive a fork: each process has its own.
     """
     return ThreadPoolExecutor(threads, thread_name_prefix="lightdxml")
 
 
 def over(function: Callable[[int, int], R], n: int) -> list[R]:
-    """Call the function on ranges that make up 0 … n, several for each thread, and return the results in order.
+    """Call a function on ranges that make up range(n), several per thread, and return the results in order.
 
-    Only for work in which each item is its own: where the ranges fall depends on the number of threads.
+    Only for items that are independent of each other: the ranges depend on the number of threads.
 
     >>> over(lambda start, stop: stop - start, 0)
     []
@@ -151,9 +151,9 @@ def over(function: Callable[[int, int], R], n: int) -> list[R]:
 
 
 def over_cells(function: Callable[[slice, slice], object], shape: tuple[int, ...]) -> None:
-    """Call the function on rows and columns that make up a table: on ranges of rows, or of columns if there is one row.
+    """Call a function on parts that make up a table: on ranges of rows, or of columns if there is one row.
 
-    Only for work in which each cell is its own.
+    Only for cells that are independent of each other.
 
     >>> over_cells(lambda rows, columns: print(rows, columns), (0, 5))
     """
@@ -165,7 +165,7 @@ def over_cells(function: Callable[[slice, slice], object], shape: tuple[int, ...
 
 
 def fixed_chunks(n: int, size: int) -> list[tuple[int, int]]:
-    """Cut 0 … n into ranges of one size: the same ones at any number of threads.
+    """Split range(n) into ranges of a fixed size, which do not depend on the number of threads.
 
     >>> fixed_chunks(5, 2)
     [(0, 2), (2, 4), (4, 5)]

@@ -1,7 +1,7 @@
-"""Reading lines of `label,label feature:value feature:value …` from bytes.
+"""Parse lines of `label,label feature:value feature:value …` from bytes.
 
-Every token is either read exactly or reported: `parse_lines` stops at the first fault with a code and the byte
-at which it stands, and the caller puts that into words.
+Every token is either parsed exactly or reported: `parse_lines` stops at the first error with a code and its byte
+position, from which the caller makes a message.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NOT_FINITE = 9
 OVERFLOW = 10
 SLOW_FULL = 11
 
-# What `_value` says of a number besides OK and the faults above: read it again with exact arithmetic.
+# A further code of `_value`: this number needs exact arithmetic.
 _INEXACT = -1
 
 _POWERS = np.array([float(f"1e{i}") for i in range(309)])
 _SMALLEST_NORMAL = 2.0**-126
 _MAX_DIGITS = 19
-# A float64 has 29 bits more than a float32. Where those bits lie within this distance of one half, the error of
-# the fast way (under 3 units) could push the rounding to float32 to the wrong side.
+# A float64 has 29 bits more than a float32. If these bits are this close to one half, the error of the fast path (below
+# 3 units) could round to the wrong float32.
 _HALF = np.uint64(1 << 28)
 _LOW_BITS = np.uint64((1 << 29) - 1)
 _MARGIN = np.uint64(16)
@@ -48,7 +48,7 @@ def _is_blank(byte: int) -> bool:
 
 @kernel
 def _integer(buf: NDArray[np.uint8], pos: int, end: int) -> tuple[int, int]:
-    """Read digits; return the number (-1 if there is none, 2³¹ if it is at least that) and where they end."""
+    """Parse digits; return the number (-1 without digits, 2³¹ if it is at least that) and where they end."""
     first = pos
     number = 0
     while pos < end and _ZERO <= buf[pos] <= _NINE:
@@ -77,7 +77,7 @@ _INFINITY = np.frombuffer(b"infinity", dtype=np.uint8).copy()
 
 @kernel
 def _value(buf: NDArray[np.uint8], pos: int, end: int, scratch: NDArray[np.float64]) -> tuple[int, float]:
-    """Read the number that fills buf[pos:end]; return a code and the value, right to the last bit of a float32."""
+    """Parse the number in buf[pos:end]; return a code and the value, exact to the last bit of a float32."""
     start = pos
     negative = False
     if pos < end and (buf[pos] == _MINUS or buf[pos] == _PLUS):
@@ -156,7 +156,7 @@ def _sift(keys: NDArray[np.int32], values: NDArray[np.float32], first: int, root
 
 @kernel
 def sort_pairs(keys: NDArray[np.int32], values: NDArray[np.float32], first: int, last: int) -> None:
-    """Sort keys[first:last], and values with them, in place (heap sort: no worst case to exploit)."""
+    """Sort keys[first:last] with their values in place (heap sort has no bad worst case)."""
     n = last - first
     for root in range(n // 2 - 1, -1, -1):
         _sift(keys, values, first, root, n)
@@ -169,7 +169,7 @@ def sort_pairs(keys: NDArray[np.int32], values: NDArray[np.float32], first: int,
 
 @kernel
 def _sort_labels(labels: NDArray[np.int32], first: int, last: int) -> int:
-    """Sort labels[first:last], drop repeats, and return the new end."""
+    """Sort labels[first:last] without repeats, and return the new end."""
     keys = labels[first:last].copy()
     sort_pairs(keys, np.empty(keys.size, np.float32), 0, keys.size)
     labels[first:last] = keys
@@ -183,7 +183,7 @@ def _sort_labels(labels: NDArray[np.int32], first: int, last: int) -> int:
 
 @kernel
 def _find(keys: NDArray[np.int32], first: int, last: int, key: int) -> int:
-    """Return where the key stands in keys[first:last], which is sorted and holds it."""
+    """Return the position of a key in keys[first:last], which is sorted and contains it."""
     while last - first > 1:
         middle = (first + last) // 2
         if keys[middle] <= key:
@@ -209,28 +209,28 @@ def parse_lines(
     labels: NDArray[np.int32],
     slow: NDArray[np.int64],
 ) -> tuple[int, int, int, int, int, int, int]:
-    """Parse whole lines in buf[pos:end] into the given arrays.
+    """Parse the lines in buf[pos:end], all of them complete, into the given arrays.
 
     Parameters
     ----------
     with_labels
-        Whether a line may begin with `label,label`.
+        Whether a line may start with `label,label`.
     with_comments
-        Whether `#` ends a line's data; a line that holds nothing else is no document.
+        Whether `#` starts a comment; a line with nothing else is not a document.
     n_features, n_labels
         Ids must be below these.
     row_features, row_labels
-        Receive the number of features and labels of each line. At least one entry a byte.
+        Receive the number of features and labels of each document; at least one entry per byte.
     features, values, labels
-        Receive the ids and values, each line's in ascending order. At least one entry per two bytes.
+        Receive the ids and values, each document's in ascending order; at least one entry per two bytes.
     slow
-        Receives (index into values, first byte, last byte, line) of the numbers that need exact arithmetic.
+        Receives (position in values, first byte, last byte, line) of the numbers that need exact arithmetic.
 
     Returns
     -------
     tuple
-        lines read, documents read, features, labels and entries of slow read, code, and the byte of the fault if
-        code is not 0.
+        Lines, documents, features, labels and entries of `slow` so far, the code, and the byte position of the error
+        if the code is not 0.
     """
     scratch = np.zeros(1)
     line = 0
@@ -243,7 +243,7 @@ def parse_lines(
         l_first = l
         s_first = s
         may_label = with_labels
-        remark = False
+        is_comment = False
         sorted_features = True
         sorted_labels = True
         line_first = pos
@@ -253,7 +253,7 @@ def parse_lines(
             if pos >= end or buf[pos] == _NEWLINE:
                 break
             if with_comments and buf[pos] == _HASH:
-                remark = f == f_first and l == l_first
+                is_comment = f == f_first and l == l_first
                 while pos < end and buf[pos] != _NEWLINE:
                     pos += 1
                 break
@@ -315,14 +315,14 @@ def parse_lines(
             for i in range(f_first + 1, f):
                 if features[i] == features[i - 1]:
                     return line, row, f, l, s, FEATURE_TWICE, line_first
-        # Only now is it known where the line's features lie: turn feature ids into places.
+        # Only now are the positions of the line's features known: replace feature ids by positions.
         for i in range(s_first, s):
             slow[i, 0] = _find(features, f_first, f, slow[i, 0])
         if not sorted_labels:
             l = _sort_labels(labels, l_first, l)  # noqa: E741
         line += 1
         pos += 1
-        if remark:
+        if is_comment:
             continue
         row_features[row] = f - f_first
         row_labels[row] = l - l_first

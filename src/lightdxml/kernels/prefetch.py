@@ -1,6 +1,6 @@
-"""Asking for rows before they are needed.
+"""Software prefetch of rows that are read or written in no predictable order.
 
-Processors foresee how a row goes on, not where the next one lies: the first bytes of each would be waited for.
+CPUs predict how a row goes on, not where the next row starts: without a prefetch its first bytes are waited for.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 
-# Bytes that come together.
-_LINE = 64
-_TO_READ, _TO_WRITE, _KEEP_CLOSE, _DATA = 0, 1, 3, 1
+_CACHE_LINE = 64
+# Arguments of LLVM's instruction: read or write, keep in all cache levels, data.
+_READ, _WRITE, _LOCALITY, _DATA = 0, 1, 3, 1
 
 
-def _asking(purpose: int) -> Any:
-    """Return what asks for the bytes of a row at a place, to read them or to write them."""
+def _prefetch(purpose: int) -> Any:
+    """Return an intrinsic that prefetches the cache line of array[i]."""
 
-    def ask(_: Any, row: Any, place: Any) -> Any:
-        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            where = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
+    def prefetch(_: Any, array: Any, i: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
             number = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [where.type, number, number, number])
-            function = builder.module.declare_intrinsic("llvm.prefetch", [where.type], kind)
-            builder.call(function, [where, number(purpose), number(_KEEP_CLOSE), number(_DATA)])
+            kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+            builder.call(function, [address, number(purpose), number(_LOCALITY), number(_DATA)])
             return context.get_dummy_value()
 
-        return types.void(row, types.intp), code
+        return types.void(array, types.intp), generate
 
-    return intrinsic(ask)
-
-
-ask_to_read: Any = _asking(_TO_READ)
-ask_to_write: Any = _asking(_TO_WRITE)
+    return intrinsic(prefetch)
 
 
-@kernel
-def fetch(row: NDArray[Any]) -> None:
-    """Ask for a row that is going to be read; what it holds does not change."""
-    for place in range(0, row.size, _LINE // row.itemsize):
-        ask_to_read(row, place)
-    # Rows do not begin where lines do.
-    ask_to_read(row, row.size - 1)
+prefetch_item: Any = _prefetch(_READ)
+_prefetch_item_for_write: Any = _prefetch(_WRITE)
 
 
 @kernel
-def fetch_to_write(row: NDArray[Any]) -> None:
-    """Ask for a row that is going to be written; what it holds does not change."""
-    for place in range(0, row.size, _LINE // row.itemsize):
-        ask_to_write(row, place)
-    ask_to_write(row, row.size - 1)
+def prefetch_row(row: NDArray[Any]) -> None:
+    """Prefetch a row that will be read."""
+    for i in range(0, row.size, _CACHE_LINE // row.itemsize):
+        prefetch_item(row, i)
+    # Rows do not start at the start of a cache line.
+    prefetch_item(row, row.size - 1)
+
+
+@kernel
+def prefetch_row_for_write(row: NDArray[Any]) -> None:
+    """Prefetch a row that will be written."""
+    for i in range(0, row.size, _CACHE_LINE // row.itemsize):
+        _prefetch_item_for_write(row, i)
+    _prefetch_item_for_write(row, row.size - 1)

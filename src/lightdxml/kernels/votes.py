@@ -1,4 +1,4 @@
-"""Labels of neighbours: each neighbouring document votes for its labels with its nearness."""
+"""Labels of nearest neighbors: each neighbor votes for its labels with its cosine."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from lightdxml.kernels.jit import kernel
 def count(
     start: int,
     stop: int,
-    neighbours: NDArray[np.int32],
-    nearness: NDArray[np.float32],
-    pointers: NDArray[np.int64],
+    neighbors: NDArray[np.int32],
+    cosines: NDArray[np.float32],
+    indptr: NDArray[np.int64],
     labels: NDArray[np.int32],
     totals: NDArray[np.float32],
     best: NDArray[np.int32],
     votes: NDArray[np.float32],
 ) -> None:
-    """Fill best[start:stop] with the labels of the most votes, most first, and votes[start:stop] with these.
+    """Fill best[start:stop] with the labels of the most votes, most first, and votes[start:stop] with their votes.
 
     Parameters
     ----------
-    neighbours, nearness
-        Documents near each one, -1 for none, and how near.
-    pointers, labels
+    neighbors, cosines
+        The nearest documents of each query, -1 for none, and their cosines.
+    indptr, labels
         The labels of all documents.
     totals
-        Scratch, one entry a label, all zero; left all zero.
+        Workspace with one entry per label, all zero before and after.
     best, votes
-        Receive -1 and 0 where there are fewer labels.
+        Receive -1 and 0 if there are fewer labels.
     """
     for b in range(start, stop):
         size = 0
-        for i in range(neighbours.shape[1]):
-            if neighbours[b, i] >= 0:
-                size += pointers[neighbours[b, i] + 1] - pointers[neighbours[b, i]]
-        found = np.empty(size, np.int32)
+        for i in range(neighbors.shape[1]):
+            if neighbors[b, i] >= 0:
+                size += indptr[neighbors[b, i] + 1] - indptr[neighbors[b, i]]
+        voted = np.empty(size, np.int32)
         n = 0
-        for i in range(neighbours.shape[1]):
-            document = neighbours[b, i]
-            if document < 0 or nearness[b, i] <= 0:
+        for i in range(neighbors.shape[1]):
+            document = neighbors[b, i]
+            if document < 0 or cosines[b, i] <= 0:
                 continue
-            for j in range(pointers[document], pointers[document + 1]):
+            for j in range(indptr[document], indptr[document + 1]):
                 if totals[labels[j]] == 0:
-                    found[n] = labels[j]
+                    voted[n] = labels[j]
                     n += 1
-                totals[labels[j]] += nearness[b, i]
-        # The lower label of equals first, whatever the order in which the neighbours named them.
-        ordered = np.sort(found[:n])
+                totals[labels[j]] += cosines[b, i]
+        # Ties go to the lower label, in whatever order the neighbors come.
+        ordered = np.sort(voted[:n])
         order = np.argsort(-totals[ordered], kind="mergesort")
         for i in range(best.shape[1]):
             best[b, i] = ordered[order[i]] if i < n else -1
             votes[b, i] = totals[ordered[order[i]]] if i < n else 0
         for i in range(n):
-            totals[found[i]] = 0.0
+            totals[voted[i]] = 0.0

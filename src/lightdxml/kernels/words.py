@@ -1,10 +1,10 @@
-"""Words and pairs of neighbouring words in arrays of code points: counted, and looked up in a vocabulary.
+"""Count words and pairs of adjacent words in arrays of code points, and look them up in a vocabulary.
 
-A term is known by a 64-bit hash. With ten million terms, the odds that any two of them share one are 3 in a million;
-if it happens, the two count as one term, and nothing else goes wrong.
+A term is identified by a 64-bit hash. Among ten million terms, the probability that any two share a hash is 3 in a
+million. If it happens, the two count as one term, with no other harm.
 
-Texts come as code points with `bounds`: document d has its title at bounds[2d] … bounds[2d + 1] and its body from there
-to bounds[2d + 2]. No pair reaches from one into the other.
+Texts are code points with `bounds`: document d has its title at bounds[2d] … bounds[2d + 1] and its body from there to
+bounds[2d + 2]. No pair spans both.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 
-# A character's entry: its lower case, what it does in a word (bits 24 and 25), and whether its lower case or its
-# normal form depends on the characters around it (bit 26).
+# The entry of a character: its lower case, its kind (bits 24 and 25), and whether its lower case or its normal form
+# depends on the characters around it (bit 26).
 OTHER, LETTER, SIGN, MARK = 0, 1, 2, 3
 KIND = 24
 AWKWARD = 1 << 26
 LOWER = 0x1FFFFF
 
-# Counted terms are rows of a table: hash, count · 2³² + documents, first place. An empty row has hash 0.
-# The first place is document · 2³² + position · 2, plus 1 for a pair.
+# Counted terms are rows of a table: hash, count · 2³² + documents, first occurrence. An empty row has hash 0.
+# The first occurrence is document · 2³² + position · 2, plus 1 for a pair.
 COLUMNS = 3
 SHARD_BITS = 5
 SHARDS = 1 << SHARD_BITS
@@ -42,7 +42,7 @@ _TOP = np.uint64(64 - SHARD_BITS)
 
 @kernel
 def _mixed(h: np.uint64) -> np.uint64:
-    """Spread every bit of a hash over all of them; never 0, which marks an empty slot."""
+    """Mix the bits of a hash; the result is never 0, which marks an empty slot."""
     h ^= h >> _HALF
     h *= _MIX
     h ^= h >> _MIDDLE
@@ -60,10 +60,9 @@ def _pair(first: np.uint64, second: np.uint64) -> np.uint64:
 def next_word(
     codes: NDArray[np.uint32], at: int, stop: int, characters: NDArray[np.uint32]
 ) -> tuple[int, int, np.uint64]:
-    """Return where the next word of codes[at:stop] begins and ends, and its hash; it begins at stop if there is none.
+    """Return where the next word of codes[at:stop] starts and ends, and its hash; the start is `stop` if there is none.
 
-    A word is two or more letters and marks that begin with a letter, or one sign of a script without spaces and the
-    marks upon it.
+    A word is a letter followed by one or more letters and marks, or one sign of a script without spaces with its marks.
     """
     while at < stop:
         entry = characters[codes[at]]
@@ -92,7 +91,7 @@ def next_word(
 def find_awkward(
     codes: NDArray[np.uint32], bounds: NDArray[np.int64], characters: NDArray[np.uint32], out: NDArray[np.bool_]
 ) -> None:
-    """Fill out with whether each document has a character that cannot be put into lower case on its own."""
+    """Fill out with whether each document has a character whose lower case depends on its context."""
     for d in range(out.size):
         bits = np.uint32(0)
         for i in range(bounds[2 * d], bounds[2 * d + 2]):
@@ -102,7 +101,7 @@ def find_awkward(
 
 @kernel
 def _larger(table: NDArray[np.uint64], slots: int) -> NDArray[np.uint64]:
-    """Return the table with so many rows, a power of two."""
+    """Return the table resized to this many rows, a power of two."""
     larger = np.zeros((slots, table.shape[1]), np.uint64)
     mask = np.uint64(slots - 1)
     for old in range(table.shape[0]):
@@ -116,8 +115,8 @@ def _larger(table: NDArray[np.uint64], slots: int) -> NDArray[np.uint64]:
 
 
 @kernel
-def _note(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, place: np.uint64) -> int:
-    """Count a term that stands at the place; return 1 if it is new to the table, else 0."""
+def _count_term(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, place: np.uint64) -> int:
+    """Count an occurrence of a term; return 1 if the term is new to the table, else 0."""
     mask = np.uint64(table.shape[0] - 1)
     slot = h & mask
     while True:
@@ -145,13 +144,13 @@ def count_terms(
     pairs: bool,
     first_document: int,
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Count the words, and pairs if wanted, of some documents; the first of them has this number.
+    """Count the words, and optionally pairs, of documents that are numbered from `first_document` on.
 
     Returns
     -------
-    terms, pointers
-        The rows of a table as above without empty ones, and where those of each shard begin: a term's shard is its
-        hash's highest bits.
+    terms, indptr
+        The rows of a table as above without empty ones, and where those of each shard start. The shard of a term is the
+        highest bits of its hash.
     """
     table = np.zeros((_FIRST_SLOTS, COLUMNS + 1), np.uint64)
     n = 0
@@ -167,39 +166,39 @@ def count_terms(
             if 3 * (n + 2) > 2 * table.shape[0]:
                 table = _larger(table, 4 * table.shape[0])
             place = np.uint64((document << 32) + 2 * (begin - begins))
-            n += _note(table, h, np.uint64(document), place)
+            n += _count_term(table, h, np.uint64(document), place)
             if pairs and previous != _NONE:
-                n += _note(table, _pair(previous, h), np.uint64(document), previous_place + _ONE)
+                n += _count_term(table, _pair(previous, h), np.uint64(document), previous_place + _ONE)
             previous, previous_place = h, place
     return _by_shard(table, n)
 
 
 @kernel
 def _by_shard(table: NDArray[np.uint64], n: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    pointers = np.zeros(SHARDS + 1, np.int64)
+    indptr = np.zeros(SHARDS + 1, np.int64)
     for slot in range(table.shape[0]):
         if table[slot, 0] != _NONE:
-            pointers[(table[slot, 0] >> _TOP) + _ONE] += 1
+            indptr[(table[slot, 0] >> _TOP) + _ONE] += 1
     for shard in range(SHARDS):
-        pointers[shard + 1] += pointers[shard]
+        indptr[shard + 1] += indptr[shard]
     terms = np.empty((n, COLUMNS), np.uint64)
-    following = pointers.copy()
+    following = indptr.copy()
     for slot in range(table.shape[0]):
         if table[slot, 0] != _NONE:
             shard_of = table[slot, 0] >> _TOP
             for column in range(COLUMNS):
                 terms[following[shard_of], column] = table[slot, column]
             following[shard_of] += 1
-    return terms, pointers
+    return terms, indptr
 
 
 @kernel
 def merge(
     table: NDArray[np.uint64], n: int, terms: NDArray[np.uint64], start: int, stop: int
 ) -> tuple[NDArray[np.uint64], int]:
-    """Add terms[start:stop] to a table of n terms, and return it, or a larger one, and its number of terms.
+    """Add terms[start:stop] to a table of n terms; return this table, or a larger one, and its number of terms.
 
-    Sums and smallest places: the order in which parts are merged changes nothing.
+    It takes sums and minima: the order in which parts are merged does not matter.
     """
     for i in range(start, stop):
         if 4 * (n + 1) > 3 * table.shape[0]:
@@ -221,10 +220,10 @@ def merge(
 def vocabulary_table(
     codes: NDArray[np.uint32], bounds: NDArray[np.int64], characters: NDArray[np.uint32], slots: int
 ) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return hashes and columns of a vocabulary, in as many slots, a power of two larger than the vocabulary.
+    """Return a hash table of a vocabulary, hashes and columns; slots is a power of two larger than the vocabulary.
 
-    Term t is codes[bounds[t] : bounds[t + 1]]: one word, or two with a space between, just as they come out of a text.
-    What is neither, or is there twice, gets no slot.
+    Term t is codes[bounds[t] : bounds[t + 1]]: one word or two words separated by a space, in the form that
+    `count_terms` finds. Other strings and repeated terms get no slot.
     """
     hashes = np.zeros(slots, np.uint64)
     columns = np.zeros(slots, np.int32)
@@ -275,18 +274,18 @@ def count_known(
 
     Returns
     -------
-    pointers, found, counts
-        Sparse rows; a row's columns are in the order in which the text has them.
+    indptr, indices, counts
+        Sparse rows; the columns of a row are in the order of the text.
     """
     n_documents = bounds.size // 2
     most = min(2 * codes.size, n_documents * n_columns)
-    found, counts = np.empty(most, np.int32), np.empty(most, np.float64)
-    pointers = np.zeros(n_documents + 1, np.int64)
-    # One more than where a column was found last: larger than where the row begins only if it was in this row.
-    places = np.zeros(n_columns, np.int64)
+    indices, counts = np.empty(most, np.int32), np.empty(most, np.float64)
+    indptr = np.zeros(n_documents + 1, np.int64)
+    # The last position of each column plus 1: larger than the start of the row only if the column is in this row.
+    positions = np.zeros(n_columns, np.int64)
     n = 0
     for field in range(bounds.size - 1):
-        row = pointers[field // 2]
+        row = indptr[field // 2]
         at, stop = bounds[field], bounds[field + 1]
         previous = _NONE
         while True:
@@ -295,58 +294,58 @@ def count_known(
                 break
             for length in range(1 + (pairs and previous != _NONE)):
                 column = _column(h if length == 0 else _pair(previous, h), hashes, columns)
-                if column >= 0 and places[column] > row:
-                    counts[places[column] - 1] += 1.0
+                if column >= 0 and positions[column] > row:
+                    counts[positions[column] - 1] += 1.0
                 elif column >= 0:
-                    found[n] = column
+                    indices[n] = column
                     counts[n] = 1.0
                     n += 1
-                    places[column] = n
+                    positions[column] = n
             previous = h
         if field % 2 == 0:
             counts[row:n] *= title_weight
         else:
-            pointers[field // 2 + 1] = n
-    return pointers, found[:n], counts[:n]
+            indptr[field // 2 + 1] = n
+    return indptr, indices[:n], counts[:n]
 
 
 @kernel
 def weigh(
-    pointers: NDArray[np.int64],
-    found: NDArray[np.int32],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
     counts: NDArray[np.float64],
     idf: NDArray[np.float32],
     sublinear: bool,
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
 ) -> None:
-    """Fill columns and values with the rows of `count_known`: sorted, times idf, and of length 1."""
+    """Fill columns and values with the rows of `count_known`: sorted, times idf, and normalized to unit length."""
     starts = np.zeros(idf.size + 1, np.int64)
-    for i in range(found.size):
-        starts[found[i] + 1] += 1
+    for i in range(indices.size):
+        starts[indices[i] + 1] += 1
     for column in range(idf.size):
         starts[column + 1] += starts[column]
-    # Two counting sorts, by column and then by row: time grows only in proportion, however long a row is.
-    rows, by_column = np.empty(found.size, np.int64), np.empty(found.size, np.int64)
-    for row in range(pointers.size - 1):
-        for i in range(pointers[row], pointers[row + 1]):
-            rows[starts[found[i]]] = row
-            by_column[starts[found[i]]] = i
-            starts[found[i]] += 1
-    following = pointers.copy()
-    weights = np.empty(found.size, np.float64)
-    for j in range(found.size):
+    # Two counting sorts, by column and then by row, take linear time for rows of any length.
+    rows, by_column = np.empty(indices.size, np.int64), np.empty(indices.size, np.int64)
+    for row in range(indptr.size - 1):
+        for i in range(indptr[row], indptr[row + 1]):
+            rows[starts[indices[i]]] = row
+            by_column[starts[indices[i]]] = i
+            starts[indices[i]] += 1
+    following = indptr.copy()
+    weights = np.empty(indices.size, np.float64)
+    for j in range(indices.size):
         i = by_column[j]
         count = counts[i]
         place = following[rows[j]]
         following[rows[j]] += 1
-        columns[place] = found[i]
-        # Below one, which only a title's weight can bring about, the logarithm would fall without end.
-        weights[place] = (1.0 + np.log(count) if sublinear and count >= 1.0 else count) * idf[found[i]]
-    for row in range(pointers.size - 1):
+        columns[place] = indices[i]
+        # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
+        weights[place] = (1.0 + np.log(count) if sublinear and count >= 1.0 else count) * idf[indices[i]]
+    for row in range(indptr.size - 1):
         length = 0.0
-        for i in range(pointers[row], pointers[row + 1]):
+        for i in range(indptr[row], indptr[row + 1]):
             length += weights[i] * weights[i]
         length = np.sqrt(length) if length > 0.0 else 1.0
-        for i in range(pointers[row], pointers[row + 1]):
+        for i in range(indptr[row], indptr[row + 1]):
             values[i] = weights[i] / length

@@ -1,10 +1,10 @@
 """Astec, the method that the paper starts from, module by module, on this package's kernels.
 
-1. A surrogate task: labels in clusters, features learnt by telling a document's clusters (`clustering`, `surrogate`).
+1. A surrogate task: clusters of labels, and features learned by predicting a document's clusters (`surrogate`).
 2. Shortlists, once: the labels with the nearest centroids, and the labels of the nearest documents.
-3. Features frozen, with a residual layer of spectral norm 1 on top, which is trained with 4.
+3. Frozen features with a residual layer of spectral norm 1 on top, which is trained in module 4.
 4. The one-vs-all classifier over positives, shortlist and random negatives.
-Last, a re-ranker (`reranker`).
+Finally a re-ranker (`reranker`).
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from lightdxml.persistence import arrays
-from lightdxml import shortlist as shortlists
+from lightdxml import index as indexes
+from lightdxml.config import Config, changed
 from lightdxml.experiments.baselines import reranker, surrogate
 from lightdxml.experiments.baselines.base import Method
-from lightdxml.experiments.baselines.reranker import Reranker
+from lightdxml.experiments.baselines.reranker import Reranker, Scored
 from lightdxml.experiments.baselines.surrogate import Schedule
-from lightdxml.config import Config
-from lightdxml.encoder import Encoder, Residual, encode, rounded, unit_rows
-from lightdxml.kernels import ova, parallel, votes
-from lightdxml.kernels.precision import as_bits
+from lightdxml.index.base import Index
+from lightdxml.kernels import parallel, votes
 from lightdxml.metrics import inverse_propensity
-from lightdxml.model import Candidates, blend, check_features, top
+from lightdxml.model.blend import top_k
+from lightdxml.persistence import arrays
 from lightdxml.progress import Progress
-from lightdxml.shortlist import Shortlist
-from lightdxml.training import blend as blending
-from lightdxml.training import classifier, clustering, embedding, label_encoder
-from lightdxml.training.fit import check_labels, set_aside
+from lightdxml.training.choose import choose
+from lightdxml.validation import check_features, check_labels, split
+from lightdxml.views.base import Batch
+from lightdxml.views.dense import label_encoder, train_classifier, train_encoder
+from lightdxml.views.dense.classifier import logits_of
+from lightdxml.views.dense.encoder import Encoder, Residual, encode, normalized, rounded
+from lightdxml.views.tree import clustering
 
 _DOCUMENTS = 8192
 _MOST_CLUSTERS = 65_536
@@ -44,16 +46,17 @@ _LABELS_PER_CLUSTER = 4
 
 @dataclass
 class _Found:
-    """Module 2: where labels and documents lie in the space of the surrogate task."""
+    """Module 2: label centroids and documents in the space of the surrogate task, with the labels of both."""
 
-    centroids: Shortlist
-    documents: Shortlist
-    labels_of: csr_matrix
+    labels: NDArray[np.int32]
+    centroids: Index
+    documents: Index
+    Y: csr_matrix
 
 
 @dataclass
 class _Trained:
-    """All that prediction needs."""
+    """Everything that prediction needs."""
 
     surrogate: Encoder
     found: _Found
@@ -66,7 +69,7 @@ class _Trained:
 class Astec(Method):
     """DeepXML's Astec; the settings are those of its authors for EURLex-4K.
 
-    There is no pretrained fastText here: word vectors begin at random, as LightDXML's do.
+    Word vectors start at random, as LightDXML's do here; the authors start from fastText's.
     """
 
     name = "astec"
@@ -82,7 +85,7 @@ class Astec(Method):
         "rate": 0.007,
         "halved_at": 14,
         "k": 500,
-        "neighbours": 100,
+        "neighbors": 100,
         "document_share": 0.075,
         "random_negatives": 50,
         "reranker": True,
@@ -97,7 +100,7 @@ class Astec(Method):
         super().__init__(**settings)
         clusters = self.settings["clusters"]
         if clusters is not None and (not isinstance(clusters, int) or clusters < 1 or clusters & (clusters - 1)):
-            raise ValueError(f"clusters is {clusters!r}: it must be a power of two, as 1, 2, 4, 8 …, or None")
+            raise ValueError(f"clusters is {clusters!r}: it must be a power of two, or None")
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train all modules."""
@@ -108,15 +111,15 @@ class Astec(Method):
             self._train(X, Y, seed, Progress())
 
     def _compile(self) -> None:
-        """Train a toy, which compiles every kernel or loads it from disk: no module's time is to hold that."""
+        """Train a toy, which compiles every kernel or loads it from disk: that counts for no module."""
         once = {"surrogate_epochs": 1, "epochs": 1, "reranker_epochs": 1, "validation": 0.0}
-        small = {"D": 4, "clusters": 2, "batch_size": 2, "k": 4, "neighbours": 2, "random_negatives": 1}
+        small = {"D": 4, "clusters": 2, "batch_size": 2, "k": 4, "neighbors": 2, "random_negatives": 1}
         toy = csr_matrix(np.eye(4, dtype=np.float32))
         Astec(**{**self.settings, **once, **small})._train(toy, toy, 0, Progress(show=False))
 
     def _train(self, X: csr_matrix, Y: csr_matrix, seed: int, progress: Progress) -> None:
         config = self._config(seed)
-        parts = set_aside(X, Y, config)
+        parts = split(X, Y, config)
         rng = np.random.default_rng(seed)
         with self.phase("M1"):
             features = self._surrogate(*parts[:2], config, rng, progress)
@@ -131,31 +134,36 @@ class Astec(Method):
                 self._rerank(*parts, config, rng, progress)
 
     def _config(self, seed: int) -> Config:
-        chosen = self.settings
-        return Config(
-            D=chosen["D"],
-            k=chosen["k"],
-            learning_rate=chosen["rate"],
-            feature_rate=1.0,
-            batch_size=chosen["batch_size"],
-            dropout=chosen["dropout"],
-            relu=True,
-            random_negatives=chosen["random_negatives"],
-            random_weight=1.0,
-            validation=chosen["validation"],
-            seed=seed,
+        given = self.settings
+        return changed(
+            Config(),
+            {
+                "dim": given["D"],
+                "shortlist_size": given["k"],
+                "learning_rate": given["rate"],
+                "dense.vector_rate": 1.0,
+                "dense.batch_size": given["batch_size"],
+                "dense.dropout": given["dropout"],
+                "dense.relu": True,
+                "dense.random_negatives": given["random_negatives"],
+                "dense.random_weight": 1.0,
+                "validation_fraction": given["validation"],
+                "random_state": seed,
+            },
         )
 
     def _surrogate(
         self, X: csr_matrix, Y: csr_matrix, config: Config, rng: np.random.Generator, progress: Progress
     ) -> Encoder:
-        """Do module 1: clusters of labels, and the features that tell them."""
+        """Do module 1: clusters of labels, and features that predict them."""
         known = np.flatnonzero(np.bincount(Y.indices, minlength=Y.shape[1])).astype(np.int32)
         n_clusters = self.settings["clusters"] or cluster_count(len(known))
-        clusters = clustering.balanced_clusters(clustering.label_centroids(X, Y), known, n_clusters, config.seed)
-        meta = clustering.meta_labels(Y, clusters, n_clusters)
+        clusters = clustering.balanced_clusters(
+            clustering.label_centroids(X, Y), known, n_clusters, config.random_state
+        )
+        clusters_of = clustering.cluster_labels(Y, clusters, n_clusters)
         schedule = self._schedule("surrogate_epochs", "surrogate_rate", "halved_at")
-        return surrogate.train(X, meta, config, schedule, rng, progress).encoder
+        return surrogate.train(X, clusters_of, config.dense, schedule, rng, progress).encoder
 
     def _schedule(self, epochs: str, rate: str, halved_at: str) -> Schedule:
         return Schedule(self.settings[epochs], self.settings[rate], (self.settings[halved_at],))
@@ -163,42 +171,44 @@ class Astec(Method):
     def _shortlists(
         self, features: Encoder, X: csr_matrix, Y: csr_matrix, progress: Progress
     ) -> tuple[_Found, NDArray[np.int32]]:
-        """Do module 2: index centroids and documents, and find each training document's labels."""
+        """Do module 2: index centroids and documents, and find the shortlists of the training documents."""
         embeddings = encode(features, X)
-        documents_of = csr_matrix(Y.T)
-        labels = np.flatnonzero(np.diff(documents_of.indptr)).astype(np.int32)
-        centroids = unit_rows(label_encoder.centroids(documents_of, embeddings)[labels])
-        directions = unit_rows(embeddings)
+        label_to_docs = csr_matrix(Y.T)
+        labels = np.flatnonzero(np.diff(label_to_docs.indptr)).astype(np.int32)
+        centroids = normalized(label_encoder.centroids(label_to_docs, embeddings)[labels])
+        directions = normalized(embeddings)
         del embeddings
-        numbers = np.arange(len(directions), dtype=np.int32)
+        row_ids = np.arange(len(directions), dtype=np.int32)
         found = _Found(
-            shortlists.build(labels, rounded(centroids, "float16")),
-            shortlists.build(numbers, rounded(directions, "float16")),
+            labels,
+            indexes.build(rounded(centroids, "float16")),
+            indexes.build(rounded(directions, "float16")),
             Y,
         )
         near = np.empty((len(directions), min(self.settings["k"], len(labels))), dtype=np.int32)
         with progress.phase("shortlists", len(directions)) as bar:
             for start, stop in parallel.fixed_chunks(len(directions), _DOCUMENTS):
-                near[start:stop], _ = self._near(found, directions[start:stop], own=numbers[start:stop])
+                near[start:stop], _ = self._near(found, directions[start:stop], own=row_ids[start:stop])
                 bar.advance(stop - start)
         return found, near
 
     def _near(
         self, found: _Found, directions: NDArray[np.float32], own: NDArray[np.int32] | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the k best labels of both indices together, and how near they are; `own` are the documents' numbers.
+        """Return the k best labels of both indexes together, and their scores; `own` are row ids of training documents.
 
-        A training document is no neighbour of its own: it would vote for its own labels, as no new document can.
+        A training document is not its own neighbor: it would vote for its own labels, as no new document can.
         """
-        k, share = min(self.settings["k"], len(found.centroids.labels)), np.float32(self.settings["document_share"])
-        by_centroid = shortlists.search(found.centroids, directions, k)
-        by_document, counted = _label_votes(found, directions, self.settings["neighbours"], k, own)
+        k, share = min(self.settings["k"], len(found.labels)), np.float32(self.settings["document_share"])
+        by_centroid = found.labels[found.centroids.search(directions, k)[0]]
+        by_document, counted = _label_votes(found, directions, self.settings["neighbors"], k, own)
         # A label may be in both: it counts once, with its votes.
-        both = np.concatenate([by_document, _without(by_centroid, by_document, found.labels_of.shape[1])], axis=1)
+        both = np.concatenate([by_document, _without(by_centroid, by_document, found.Y.shape[1])], axis=1)
         gained = np.concatenate([counted, np.zeros_like(by_centroid, dtype=np.float32)], axis=1)
-        cosines = shortlists.cosines(found.centroids, directions, both)
+        rows = np.where(both >= 0, np.searchsorted(found.labels, np.maximum(both, 0)), -1)
+        cosines = indexes.cosines(found.centroids.vectors, directions, rows)
         nearness = (1 - share) * cosines + share * gained
-        return top(both, np.where(both >= 0, nearness, -np.inf).astype(np.float32), k)
+        return top_k(both, np.where(both >= 0, nearness, -np.inf).astype(np.float32), k)
 
     def _classifier(
         self,
@@ -211,35 +221,42 @@ class Astec(Method):
         rng: np.random.Generator,
         progress: Progress,
     ) -> _Trained:
-        """Do modules 3 and 4: train the residual layer and the classifier; the word vectors stay what they are."""
-        state = embedding.start(X.shape[1], replace(config, residual=True), rng, features.vectors)
-        weights = classifier.start(Y.shape[1], config, rng)
-        room = classifier.scratch(Y, near.shape[1], 0, config)
+        """Do modules 3 and 4: train the residual layer and the classifier; the word vectors are frozen."""
+        options = config.dense
+        state = train_encoder.start(X.shape[1], replace(options, residual=True), rng, features.vectors)
+        weights = train_classifier.start(Y.shape[1], options, rng)
+        buffers = train_classifier.workspace(Y, near.shape[1], options)
         schedule = self._schedule("epochs", "rate", "halved_at")
         reranker.train_epochs(
-            "classifier", weights, state, room, X, Y, near, config, schedule, rng, progress, embedding.move_residual
+            "classifier",
+            weights,
+            state,
+            buffers,
+            X,
+            Y,
+            near,
+            options,
+            schedule,
+            rng,
+            progress,
+            train_encoder.update_residual,
         )
         assert state.encoder.residual is not None
         kept = Encoder(rounded(features.vectors, config.precision), features.relu)
         return _Trained(kept, found, state.encoder.residual, rounded(weights.W, config.precision), beta=1.0)
 
-    def _candidates(self, X: csr_matrix, own: NDArray[np.int32] | None = None) -> Candidates:
-        """Return the labels to choose from; `own` are the numbers of documents that were trained on."""
+    def _candidates(self, X: csr_matrix, own: NDArray[np.int32] | None = None) -> Scored:
+        """Return the candidate labels; `own` are row ids of training documents."""
         trained = self._trained
-        labels, nearness = self._near(trained.found, unit_rows(encode(trained.surrogate, X)), own)
-        embeddings = encode(replace(trained.surrogate, residual=trained.residual), X)
-        logits = np.empty(labels.shape, dtype=np.float32)
-
-        def fill(first: int, last: int) -> None:
-            ova.scores(first, last, embeddings, as_bits(trained.W), labels, logits)
-
-        parallel.over(fill, len(labels))
-        return Candidates(labels, np.where(labels >= 0, nearness, -np.inf).astype(np.float32), logits)
+        labels, nearness = self._near(trained.found, normalized(encode(trained.surrogate, X)), own)
+        encoder = replace(trained.surrogate, residual=trained.residual)
+        logits = logits_of(encoder, trained.W, Batch(X), labels)
+        return Scored(labels, np.where(labels >= 0, nearness, -np.inf).astype(np.float32), logits)
 
     def _choose_beta(self, X: csr_matrix, Y: csr_matrix, X_held: csr_matrix, Y_held: csr_matrix) -> None:
-        held = self._candidates(X_held, _numbers(X, X_held))
-        curve = blending.curve(held, Y_held, inverse_propensity(Y))
-        self._trained.beta, _ = blending.choose(curve)
+        held = self._candidates(X_held, _row_ids(X, X_held))
+        curve = reranker.beta_curve(held, Y_held, inverse_propensity(Y))
+        self._trained.beta, _ = choose(curve, reranker.TOLERANCE)
 
     def _rerank(
         self,
@@ -253,12 +270,20 @@ class Astec(Method):
     ) -> None:
         trained = self._trained
         schedule = self._schedule("reranker_epochs", "reranker_rate", "reranker_halved_at")
-        depth = min(self.settings["reranker_depth"], len(trained.found.centroids.labels))
+        depth = min(self.settings["reranker_depth"], len(trained.found.labels))
         second = reranker.train(
-            X, Y, self._candidates, trained.beta, depth, replace(config, random_negatives=0), schedule, rng, progress
+            X,
+            Y,
+            self._candidates,
+            trained.beta,
+            depth,
+            replace(config.dense, random_negatives=0),
+            schedule,
+            rng,
+            progress,
         )
-        held = self._candidates(X_held, _numbers(X, X_held))
-        reranker.choose(second, X_held, Y_held, held, trained.beta, inverse_propensity(Y))
+        held = self._candidates(X_held, _row_ids(X, X_held))
+        reranker.choose_share(second, X_held, Y_held, held, trained.beta, inverse_propensity(Y))
         trained.second = second
 
     def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -273,28 +298,28 @@ class Astec(Method):
             if trained.second is not None:
                 candidates = reranker.rerank(trained.second, X[start:stop], candidates, beta)
                 beta = trained.second.beta
-            labels[start:stop], scores[start:stop] = top(candidates.labels, blend(candidates, beta), k)
-        # As LightDXML does: nothing is known of a document without features.
+            labels[start:stop], scores[start:stop] = top_k(candidates.labels, candidates.blend(beta), k)
+        # As LightDXML does: nothing is known about a document without features.
         labels[np.diff(X.indptr) == 0] = -1
         scores[labels < 0] = 0
         return labels, scores
 
     def save(self, folder: Path) -> None:
-        """Write everything that prediction needs; with it the documents' embeddings, which the second index is."""
+        """Write everything that prediction needs, the document embeddings of the second index included."""
         trained = self._trained
         content: dict[str, NDArray[Any]] = {
             "word_vectors": trained.surrogate.vectors,
             "residual": trained.residual.R,
             "residual_bias": trained.residual.bias,
             "classifier": trained.W,
-            "index_labels": trained.found.centroids.labels,
+            "index_labels": trained.found.labels,
             "index_vectors": trained.found.centroids.vectors,
             "documents": trained.found.documents.vectors,
-            "document_pointers": trained.found.labels_of.indptr.astype(np.int32),
-            "document_labels": trained.found.labels_of.indices,
+            "document_pointers": trained.found.Y.indptr.astype(np.int32),
+            "document_labels": trained.found.Y.indices,
         }
         for name, index in (("index", trained.found.centroids), ("documents", trained.found.documents)):
-            content |= {f"{name}_{part}": array for part, array in shortlists.structure_of(index).items()}
+            content |= {f"{name}_{part}": array for part, array in index.arrays().items()}
         arrays.write(folder / "astec.safetensors", content)
         if trained.second is not None:
             second = {"word_vectors": trained.second.encoder.vectors, "classifier": trained.second.W}
@@ -302,9 +327,9 @@ class Astec(Method):
 
 
 def cluster_count(n_labels: int) -> int:
-    """Return into how many clusters so many labels are put: the power of two nearest to a quarter of them.
+    """Return the number of clusters of that many labels: the power of two nearest to a quarter of them.
 
-    So the authors' 1,024 for the 3,993 labels of EURLex-4K and 65,536 for the 352,072 of WikiSeeAlsoTitles-350K.
+    This gives the authors' 1,024 for the 3,993 labels of EURLex-4K and 65,536 for the 352,072 of WikiSeeAlsoTitles-350K.
 
     >>> cluster_count(3_993), cluster_count(352_072), cluster_count(3)
     (1024, 65536, 1)
@@ -313,26 +338,25 @@ def cluster_count(n_labels: int) -> int:
     return min(int(2 ** round(np.log2(wanted))), _MOST_CLUSTERS)
 
 
-def _numbers(X: csr_matrix, X_held: csr_matrix) -> NDArray[np.int32] | None:
-    """Return the documents' numbers where those to validate on are those that were trained on, else None."""
+def _row_ids(X: csr_matrix, X_held: csr_matrix) -> NDArray[np.int32] | None:
+    """Return the row ids of validation documents if they are the training documents, else None."""
     return np.arange(X.shape[0], dtype=np.int32) if X_held is X else None
 
 
 def _label_votes(
-    found: _Found, directions: NDArray[np.float32], neighbours: int, k: int, own: NDArray[np.int32] | None
+    found: _Found, directions: NDArray[np.float32], neighbors: int, k: int, own: NDArray[np.int32] | None
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the labels of the nearest documents, and their votes as a share of the most that one has."""
-    near = shortlists.search(found.documents, directions, neighbours + (own is not None))
+    """Return the labels of the nearest documents, and their votes relative to the most votes."""
+    near, nearness = found.documents.search(directions, neighbors + (own is not None))
     if own is not None:
         near = np.where(near == own[:, None], -1, near).astype(np.int32)
-    nearness = shortlists.cosines(found.documents, directions, near)
     best = np.empty((len(near), k), dtype=np.int32)
     counted = np.empty((len(near), k), dtype=np.float32)
-    pointers = found.labels_of.indptr.astype(np.int64)
+    indptr = found.Y.indptr.astype(np.int64)
 
     def fill(first: int, last: int) -> None:
-        room = np.zeros(found.labels_of.shape[1], dtype=np.float32)
-        votes.count(first, last, near, nearness, pointers, found.labels_of.indices, room, best, counted)
+        totals = np.zeros(found.Y.shape[1], dtype=np.float32)
+        votes.count(first, last, near, nearness, indptr, found.Y.indices, totals, best, counted)
 
     parallel.over(fill, len(near))
     return best, counted / np.maximum(counted[:, :1], np.float32(1e-30))

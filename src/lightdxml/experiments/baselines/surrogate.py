@@ -1,4 +1,4 @@
-"""Astec's module 1: features learnt by telling the clusters of a document's labels, all clusters at every step."""
+"""Astec's module 1: features learned by predicting the clusters of a document's labels, all clusters at every step."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.config import Config
 from lightdxml.kernels import adam, parallel
-from lightdxml.model import sigmoid
+from lightdxml.model.blend import sigmoid
 from lightdxml.progress import Progress
-from lightdxml.training import classifier, embedding
-from lightdxml.training.classifier import Classifier
-from lightdxml.training.embedding import EmbeddingState
+from lightdxml.views.dense import train_classifier, train_encoder
+from lightdxml.views.dense.options import DenseOptions
+from lightdxml.views.dense.train_classifier import Classifier
+from lightdxml.views.dense.train_encoder import EncoderState
 
-# The gradients to the documents are summed over parts of this many clusters, whatever the thread count.
+# Gradients to the documents are summed over parts of this many clusters, whatever the number of threads.
 _CLUSTERS = 512
 
 
@@ -39,28 +39,28 @@ class Schedule:
 
 def train(
     X: csr_matrix,
-    meta: csr_matrix,
-    config: Config,
+    clusters_of: csr_matrix,
+    options: DenseOptions,
     schedule: Schedule,
     rng: np.random.Generator,
     progress: Progress,
-) -> EmbeddingState:
+) -> EncoderState:
     """Train word vectors and a one-vs-all classifier of the clusters; return the features."""
-    features = embedding.start(X.shape[1], config, rng, None)
-    clusters = classifier.start(meta.shape[1], config, rng)
+    features = train_encoder.start(X.shape[1], options, rng, None)
+    clusters = train_classifier.start(clusters_of.shape[1], options, rng)
     n = X.shape[0]
     for epoch in range(schedule.epochs):
-        with progress.phase(f"surrogate task, epoch {epoch + 1}/{schedule.epochs}", n) as bar:
+        with progress.phase(f"surrogate task, epoch {epoch + 1} of {schedule.epochs}", n) as bar:
             order = rng.permutation(n)
             loss = 0.0
-            for first in range(0, n, config.batch_size):
-                rows = order[first : first + config.batch_size]
-                batch = embedding.forward(features, X[rows], config.dropout, rng)
+            for first in range(0, n, options.batch_size):
+                rows = order[first : first + options.batch_size]
+                batch = train_encoder.forward(features, X[rows], options.dropout, rng)
                 clusters.steps += 1
-                rate = adam.corrected_rate(schedule.at(epoch), clusters.steps)
-                some, gradient = _step(clusters, batch.embedding, meta[rows], rate)
-                embedding.backward(features, batch, gradient, rate)
-                loss += some
+                rate = adam.bias_corrected_rate(schedule.at(epoch), clusters.steps)
+                batch_loss, gradient = _step(clusters, batch.embedding, clusters_of[rows], rate)
+                train_encoder.backward(features, batch, gradient, rate)
+                loss += batch_loss
                 bar.advance(len(rows), loss=loss / (first + len(rows)))
     return features
 
@@ -68,17 +68,17 @@ def train(
 def _step(
     clusters: Classifier, embeddings: NDArray[np.float32], truth: csr_matrix, rate: np.float32
 ) -> tuple[float, NDArray[np.float32]]:
-    """Move the weights of all clusters; return the loss and the gradient to the embeddings."""
+    """Update the weights of all clusters; return the loss and the gradient to the embeddings."""
     targets = truth.toarray()
     scale = np.float32(1 / len(embeddings))
 
     def part(bounds: tuple[int, int]) -> tuple[float, NDArray[np.float32]]:
         start, stop = bounds
         W = clusters.W[start:stop]
-        scores = embeddings @ W[:, :-1].T + W[:, -1]
-        wanted = targets[:, start:stop]
-        loss = float((np.logaddexp(np.float32(0), scores) - scores * wanted).sum())
-        errors = (sigmoid(scores) - wanted) * scale
+        logits = embeddings @ W[:, :-1].T + W[:, -1]
+        target = targets[:, start:stop]
+        loss = float((np.logaddexp(np.float32(0), logits) - logits * target).sum())
+        errors = (sigmoid(logits) - target) * scale
         to_embeddings = errors @ W[:, :-1]
         gradient = np.concatenate([errors.T @ embeddings, errors.sum(axis=0)[:, None]], axis=1)
         adam.adam_rows(W, clusters.mean[start:stop], clusters.square[start:stop], gradient, rate)
