@@ -56,8 +56,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
-    from lightdxml.cli.settings import plain
-    from lightdxml.report.analysis import nearest_preset
+    from lightdxml.cli.settings import nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
     size = sum(content["bytes"].values()) / 1e6

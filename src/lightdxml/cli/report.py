@@ -63,6 +63,7 @@ def run(
 
 
 def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str]) -> Subject:
+    from lightdxml.cli.settings import nearest_preset, plain
     from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
     from lightdxml.report import Subject
@@ -74,6 +75,8 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
         measured = measure(model, matching.inputs_of(split), Y, ignore)
     frequency, n_documents = matching.label_frequency(loaded, model, measured.Y.shape[1])
     inv_propensity = matching.inverse_propensity(loaded.name, frequency, n_documents)
+    preset, changed = nearest_preset(model.config, model.n_documents)
+    settings = [f"{name} = {plain(value)}" for name, value in changed.items()]
     return Subject(
         model_name=name,
         data_name=loaded.name,
@@ -83,6 +86,7 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
         measured=measured,
         metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), inv_propensity),
         frequency=frequency,
+        settings=f"preset {preset}" + (f" with {', '.join(settings)}" if settings else ""),
         texts=split.texts,
         ids=split.ids,
         unknown_names=matching.unknown_names(names, model),
@@ -92,8 +96,7 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
 
 def _training_command(model: Model, data: str, folder: Path) -> list[str]:
     """Return the command that trains the model again."""
-    from lightdxml.cli.settings import TEXT_SETTINGS, plain
-    from lightdxml.report.analysis import nearest_preset
+    from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
     command = ["lightdxml", "train", data, "--model", str(folder)]

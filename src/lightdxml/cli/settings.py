@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from rich.panel import Panel
@@ -16,6 +16,9 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from lightdxml.cli.output import console
+
+if TYPE_CHECKING:
+    from lightdxml.config import Config
 
 # Settings of the vectorizer, which have options of their own.
 TEXT_SETTINGS = {
@@ -57,6 +60,22 @@ def plain(value: Any) -> str:
     ('0.005', 'true', 'none', '0.25,0.5')
     """
     return ",".join(map(plain, value)) if isinstance(value, tuple) else str(value).lower()
+
+
+def nearest_preset(config: Config, n_documents: int) -> tuple[str, dict[str, Any]]:
+    """Return the preset that is closest to a configuration, and the settings that differ, by full name.
+
+    >>> from lightdxml.config import configure
+    >>> nearest_preset(configure("default", 100, {"dim": 7}), 100)
+    ('default', {'dense.dim': 7})
+    """
+    from lightdxml.config import PRESETS, configure, walk
+
+    found = []
+    for preset in PRESETS:
+        base = {name: value for name, _, value in walk(configure(preset, n_documents))}
+        found.append((preset, {name: value for name, _, value in walk(config) if value != base[name]}))
+    return min(found, key=lambda one: len(one[1]))
 
 
 class CommandWithSettings(TyperCommand):
