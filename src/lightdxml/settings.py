@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import Field, field, fields
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,3 @@ def parse(one: Field[Any], value: Any) -> Any:
     except ValueError:
         return value
 
-
-def default_of(one: Field[Any]) -> Any:
-    """Return the default value of a field."""
-    return one.default if one.default is not MISSING else one.default_factory()  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -60,18 +60,21 @@ class PaperBlend:
 
     def combine(self, log_scores: LogScores) -> NDArray[np.float32]:
         """Return β σ(classifier) + (1 − β) σ(cosine)."""
-        score = np.float32(1 - self.beta) * sigmoid(log_scores["nearness"] + 1)
+        score: NDArray[np.float32] = np.float32(1 - self.beta) * sigmoid(log_scores["nearness"] + 1)
         if self.beta:
             score = np.float32(self.beta) * np.exp(log_scores["classifier"]) + score
         return score
 
     def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
         """Return what each feature adds to the two sigmoids."""
-        functions = {"classifier": np.exp, "nearness": lambda value: float(sigmoid(np.float64(value + 1)))}
+        functions: dict[str, Callable[[float], float]] = {
+            "classifier": lambda value: float(np.exp(value)),
+            "nearness": lambda value: float(sigmoid(np.float64(value + 1))),
+        }
         base, features = 0.0, np.zeros_like(next(iter(parts.values())).features)
         for name, part in parts.items():
             function, weight = functions[name], self.weights[name]
-            base += weight * float(function(part.base))
+            base += weight * function(part.base)
             slope = mean_slope(function, part.base, float(part.features.sum()))
             features = features + weight * slope * part.features
         return Contributions(base, features)

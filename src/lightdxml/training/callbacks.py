@@ -235,7 +235,7 @@ class Checkpointer(Callback):
 
     def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
         """Save or stop within the steps after the cycle; stop within a refresh."""
-        if run.dense is not None:
+        if run.result is not None:
             self.maybe_save(run)
         elif self._signal is not None and phase.name != "classifier":
             self._stop_in_refresh(run)

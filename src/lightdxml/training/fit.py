@@ -145,9 +145,9 @@ def train(
 
 def _train(run: Run) -> Model:
     """Run the cycle, unless a checkpoint has its result, and everything after it."""
-    if run.dense is None:
+    if run.result is None:
         assert run.cycle is not None
-        run.dense = cycle.train(run, run.cycle)
+        run.result = cycle.train(run, run.cycle)
         # Optimizer state and buffers are released: the views after the cycle need the memory.
         run.cycle = None
     return finalize(run, run.dense)
@@ -192,7 +192,7 @@ def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -
             " another folder"
         )
     folder.restore(lambda facts, arrays: unpack(run, facts, arrays))
-    if run.dense is not None:
+    if run.result is not None:
         run.cycle = None
 
 

@@ -58,7 +58,8 @@ class TrainingData:
     @cached_property
     def label_frequency(self) -> NDArray[np.int32]:
         """Number of training documents of each label."""
-        return np.diff(self.label_to_docs.indptr).astype(np.int32)
+        frequency: NDArray[np.int32] = np.diff(self.label_to_docs.indptr).astype(np.int32)
+        return frequency
 
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:
@@ -91,12 +92,12 @@ class Run:
     ----------
     cycle
         The state of Algorithm 1 while it runs.
-    dense
+    result
         What the cycle has found, when it is done.
     views
         The views trained so far, by name.
     products
-        The results of finished steps after the cycle, by name: with `dense` they are what a checkpoint holds.
+        The results of finished steps after the cycle, by name: with `result` they are what a checkpoint holds.
     history
         What happened, one entry per phase.
     is_worth
@@ -109,12 +110,18 @@ class Run:
     config: Config
     callbacks: Sequence[Callback] = ()
     cycle: CycleState | None = None
-    dense: DenseResult | None = None
+    result: DenseResult | None = None
     views: dict[str, View] = field(default_factory=dict)
     products: dict[str, Arrays | None] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     is_worth: Callable[[View], bool] = lambda view: True
     spill: SpillDirectory | None = None
+
+    @property
+    def dense(self) -> DenseResult:
+        """What the cycle has found."""
+        assert self.result is not None
+        return self.result
 
     def notify(self, hook: str, *arguments: Any) -> None:
         """Call a hook of all callbacks."""

@@ -29,7 +29,7 @@ _MAX_STEPS = 2**53
 
 def pack(run: Run) -> tuple[Facts, Arrays]:
     """Return a training as facts for JSON, and arrays."""
-    facts, arrays = _pack_dense(run) if run.dense is not None else _pack_cycle(run)
+    facts, arrays = _pack_dense(run) if run.result is not None else _pack_cycle(run)
     return {**facts, "history": run.history}, arrays
 
 
@@ -69,7 +69,6 @@ def _pack_cycle(run: Run) -> tuple[Facts, Arrays]:
 
 def _pack_dense(run: Run) -> tuple[Facts, Arrays]:
     dense = run.dense
-    assert dense is not None
     view_facts, arrays = _pack_views(_DENSE, dense.classifier, dense.nearness)
     arrays["shortlists"] = dense.shortlists
     if dense.label_encoder is not None:
@@ -152,7 +151,7 @@ def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> None:
     for key, names in facts["products"].items():
         prefix = f"{_PRODUCT}{key}."
         products[key] = None if names is None else {name: np.array(arrays[prefix + name]) for name in names}
-    run.dense = DenseResult(classifier, nearness, beta, label_encoder, shortlists)
+    run.result = DenseResult(classifier, nearness, beta, label_encoder, shortlists)
     run.products = products
 
 

@@ -43,7 +43,8 @@ class Batch:
     @cached_property
     def indptr(self) -> NDArray[np.int64]:
         """Where the features of each document begin, as kernels take it."""
-        return self.X.indptr.astype(np.int64)
+        indptr: NDArray[np.int64] = self.X.indptr.astype(np.int64)
+        return indptr
 
     def shared(self, key: Any, compute: Callable[[], T]) -> T:
         """Return what `compute` returns, computed once per batch and key."""

