@@ -1,4 +1,4 @@
-"""What every method that is compared must do."""
+"""The contract of all methods in the benchmark."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.experiments.baselines import METHODS, Method, TooLargeError, method
 from lightdxml.experiments.baselines import ova as ova_module
+from tests.support.bench import LABELS, documents
 
-LABELS, UNUSED, WORDS, NOISE = 30, 2, 4, 40
 TRAIN, TEST = 500, 100
 NO_FEATURES, NO_LABELS = 3, 5
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Documents whose words tell their labels; the last labels have no documents."""
+    """Documents whose words determine their labels. One has no features, one no labels."""
 
     X: csr_matrix
     Y: csr_matrix
@@ -34,24 +34,11 @@ class Problem:
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained method and what it made of the test documents."""
+    """A trained method and its predictions for the test documents."""
 
     method: Method
     labels: NDArray[np.int32]
     scores: NDArray[np.float32]
-
-
-def documents(rng: np.random.Generator, n: int) -> tuple[csr_matrix, csr_matrix]:
-    """Make documents of two labels with three of the four words of each, and four words of no meaning."""
-    X = np.zeros((n, (LABELS - UNUSED) * WORDS + NOISE), dtype=np.float32)
-    Y = np.zeros((n, LABELS), dtype=np.float32)
-    for i in range(n):
-        for label in rng.choice(LABELS - UNUSED, 2, replace=False):
-            Y[i, label] = 1
-            X[i, label * WORDS + rng.choice(WORDS, 3, replace=False)] = rng.uniform(0.5, 1, 3)
-        X[i, (LABELS - UNUSED) * WORDS + rng.choice(NOISE, 4, replace=False)] = rng.uniform(0.1, 0.5, 4)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return csr_matrix(X), csr_matrix(Y)
 
 
 def without_rows(matrix: csr_matrix, *rows: int) -> csr_matrix:
@@ -93,14 +80,14 @@ def trained(request: pytest.FixtureRequest, problem: Problem) -> Trained:
     return Trained(learner, *learner.rank(problem.X_test, 5))
 
 
-def test_an_easy_problem_is_learnt(trained: Trained, problem: Problem) -> None:
+def test_an_easy_problem_is_learned(trained: Trained, problem: Problem) -> None:
     truth = problem.Y_test.toarray()
     rows = np.flatnonzero(truth.any(axis=1))
     precision = truth[rows, trained.labels[rows, 0]].mean()
     assert precision > 0.9  # by chance 0.07
 
 
-def test_answers_are_arrays_of_the_promised_shapes(trained: Trained) -> None:
+def test_predictions_have_the_right_shapes_and_types(trained: Trained) -> None:
     assert trained.labels.shape == trained.scores.shape == (TEST, 5)
     assert trained.labels.dtype == np.int32
     assert trained.scores.dtype == np.float32
@@ -109,7 +96,7 @@ def test_answers_are_arrays_of_the_promised_shapes(trained: Trained) -> None:
     assert np.isfinite(trained.scores).all()
 
 
-def test_the_best_come_first_and_none_come_last(trained: Trained) -> None:
+def test_the_best_labels_come_first_and_padding_last(trained: Trained) -> None:
     for labels, scores in zip(trained.labels, trained.scores, strict=True):
         n = int((labels >= 0).sum())
         assert (labels[:n] >= 0).all()
@@ -117,27 +104,27 @@ def test_the_best_come_first_and_none_come_last(trained: Trained) -> None:
         assert (scores[n:] == 0).all()
 
 
-def test_no_label_is_answered_twice(trained: Trained) -> None:
+def test_no_label_is_predicted_twice(trained: Trained) -> None:
     for labels in trained.labels:
         found = labels[labels >= 0]
         assert len(np.unique(found)) == len(found)
 
 
-def test_more_labels_than_there_are_leave_places_empty(trained: Trained, problem: Problem) -> None:
+def test_predictions_are_padded_beyond_the_number_of_labels(trained: Trained, problem: Problem) -> None:
     labels, scores = trained.method.rank(problem.X_test[:10], LABELS + 3)
     assert labels.shape == (10, LABELS + 3)
     assert (labels[:, LABELS:] == -1).all()
     assert (scores[labels < 0] == 0).all()
 
 
-def test_a_document_alone_gets_what_it_gets_among_others(trained: Trained, problem: Problem) -> None:
+def test_a_single_document_is_ranked_as_in_a_batch(trained: Trained, problem: Problem) -> None:
     for i in (0, NO_FEATURES, TEST - 1):
         labels, scores = trained.method.rank(problem.X_test[i : i + 1], 5)
         np.testing.assert_array_equal(labels[0], trained.labels[i])
         np.testing.assert_allclose(scores[0], trained.scores[i], rtol=1e-6)
 
 
-def test_ranking_leaves_the_documents_as_they_are(trained: Trained, problem: Problem) -> None:
+def test_ranking_does_not_change_the_documents(trained: Trained, problem: Problem) -> None:
     before = content(problem.X_test)
     trained.method.rank(problem.X_test, 3)
     assert content(problem.X_test) == before
@@ -148,7 +135,9 @@ def test_no_documents_get_no_rows(trained: Trained, problem: Problem) -> None:
     assert labels.shape == scores.shape == (0, 5)
 
 
-def test_what_is_saved_lies_in_the_folder(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_is_saved_into_its_folder_only(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, elsewhere = tmp_path / "model", tmp_path / "elsewhere"
     folder.mkdir()
     elsewhere.mkdir()
@@ -172,68 +161,69 @@ def test_training_writes_nothing_to_the_terminal(
 
 
 @pytest.mark.parametrize("name", [name for name, kind in METHODS.items() if kind.reproducible])
-def test_the_same_seed_gives_the_same_answer_at_any_number_of_threads(name: str, problem: Problem) -> None:
+def test_the_same_seed_gives_the_same_result_with_any_number_of_threads(name: str, problem: Problem) -> None:
     one, two = (fitted(name, problem, threads=threads).rank(problem.X_test, 5) for threads in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_an_unknown_setting_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} has no setting 'colour': known are"):
-        METHODS[name](colour="blue")
+def test_an_unknown_setting_is_rejected(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} has no setting 'color': choose from"):
+        METHODS[name](color="blue")
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_what_it_is_and_how_to_install_it(name: str) -> None:
+def test_a_method_has_a_description_and_an_install_command(name: str) -> None:
     kind = METHODS[name]
     assert kind.name == name
     assert kind.about
     assert bool(kind.packages) == kind.install.startswith("pip install ")
 
 
-def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"there is no method 'oracle': known are .*parabel, bonsai"):
+def test_an_unknown_method_is_rejected() -> None:
+    with pytest.raises(ValueError, match=r"unknown method 'oracle': choose from .*parabel, bonsai"):
         method("oracle")
 
 
-def test_the_peers_are_not_imported_before_they_are_trained() -> None:
-    code = "import sys, lightdxml.experiments.baselines; print(sys.modules.keys() & {'omikuji', 'napkinxc', 'fasttext'})"
+def test_packages_of_methods_are_not_imported_before_training() -> None:
+    code = (
+        "import sys, lightdxml.experiments.baselines; print(sys.modules.keys() & {'omikuji', 'napkinxc', 'fasttext'})"
+    )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "set()"
 
 
-def test_parabel_has_omikujis_own_settings() -> None:
+def test_parabel_has_omikujis_defaults() -> None:
     omikuji = pytest.importorskip("omikuji")
     parameters = omikuji.Model.default_hyper_param()
-    assert parameters.linear_loss_type == omikuji.LossType.HINGE.value
     for name, value in METHODS["parabel"].defaults.items():
-        if name not in ("linear_loss", "beam_size"):
+        if name != "beam_size":
             assert getattr(parameters, name) == pytest.approx(value), name
 
 
-def test_plt_has_napkinxcs_own_settings() -> None:
+def test_plt_has_napkinxcs_defaults() -> None:
     models = pytest.importorskip("napkinxc.models")
     signature = inspect.signature(models.PLT.__init__).parameters
     for name, value in METHODS["plt"].defaults.items():
         assert signature[name].default == value, name
 
 
-def test_ova_has_scikit_learns_own_settings() -> None:
+def test_ova_has_scikit_learns_defaults() -> None:
     from sklearn.svm import LinearSVC
 
     own = LinearSVC().get_params()
     assert {name: own[name] for name in METHODS["ova"].defaults} == METHODS["ova"].defaults
 
 
-def test_ova_answers_the_same_from_several_processes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ova_gives_the_same_result_with_several_processes(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     one = fitted("ova", problem).rank(problem.X_test, 5)
-    monkeypatch.setattr(ova_module, "_CELLS_FOR_PROCESSES", 0)
+    monkeypatch.setattr(ova_module, "_MIN_PAIRS_FOR_PROCESSES", 0)
     two = fitted("ova", problem).rank(problem.X_test, 5)
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
 
 
-def test_ova_knows_labels_that_all_documents_have_and_that_none_has() -> None:
+def test_ova_handles_labels_of_all_documents_and_of_none() -> None:
     X = csr_matrix(np.eye(4, dtype=np.float32))
     Y = csr_matrix(np.array([[1, 0, 1], [1, 0, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
     learner = METHODS["ova"]()
@@ -245,13 +235,13 @@ def test_ova_knows_labels_that_all_documents_have_and_that_none_has() -> None:
 
 
 @pytest.mark.parametrize(("n_features", "n_labels"), [(10, 31_000), (2_000_000, 600)])
-def test_ova_refuses_what_is_too_large_for_it(n_features: int, n_labels: int) -> None:
+def test_ova_rejects_data_that_is_too_large(n_features: int, n_labels: int) -> None:
     X, Y = csr_matrix((1000, n_features), dtype=np.float32), csr_matrix((1000, n_labels), dtype=np.float32)
-    with pytest.raises(TooLargeError, match=r"ova .* are more than .*: leave it out"):
+    with pytest.raises(TooLargeError, match=r"ova is limited to .*: leave it out"):
         METHODS["ova"]().fit(X, Y, seed=0, threads=1)
 
 
-def test_fasttext_halves_a_rate_that_diverges(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fasttext_halves_a_learning_rate_that_diverges(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     fasttext = pytest.importorskip("fasttext")
     train, rates = fasttext.train_supervised, []
 
@@ -268,10 +258,10 @@ def test_fasttext_halves_a_rate_that_diverges(problem: Problem, monkeypatch: pyt
     assert METHODS["fasttext"].defaults["lr"] == 0.5
 
 
-def test_neighbours_vote_by_their_cosines() -> None:
+def test_neighbors_vote_by_their_cosines() -> None:
     X = csr_matrix(np.array([[1, 0], [0.6, 0.8], [0, 1]], dtype=np.float32))
     Y: Any = csr_matrix(np.eye(3, dtype=np.float32))
-    learner = METHODS["knn"](neighbours=2)
+    learner = METHODS["knn"](neighbors=2)
     learner.fit(X, Y, seed=0, threads=1)
     labels, scores = learner.rank(X[:1], 3)
     assert labels.tolist() == [[0, 1, -1]]
