@@ -52,21 +52,21 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     found = measure(estimator, loaded, tail)
     if json:
-        print_json({"documents": len(found.split), "milliseconds_per_document": found.milliseconds, **found.metrics})
+        print_json({"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds, **found.metrics})
         return
     rows = [
         [name, *(f"{found.metrics[f'{name}@{k}']:.2f}" for k in CUTS), ""]
         for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1")
         if f"{name}@1" in found.metrics
     ]
-    title = f"{loaded.name}: {len(found.split):,} documents, {found.milliseconds:.2f} ms per document"
+    title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
     print_table(title, ("%", *(f"@{k}" for k in CUTS), ""), rows)
     _show_samples(estimator.model_, found)
 
 
 def _show_samples(model: Model, found: Measured) -> None:
     """Show the predictions of a few documents."""
-    split, names, Y = found.split, model.label_names, found.Y
+    split, names, Y = found.documents.split, model.label_names, found.documents.Y
     if split.texts is None or names is None:
         return
     say("\nExamples (✓ marks correct labels):")

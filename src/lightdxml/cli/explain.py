@@ -57,7 +57,7 @@ def _show(explanation: Explanation, words: int, tail: float) -> None:
     console.print(f"\n{' '.join(str(explanation.label).split())}  {explanation.score:.3f}", style="bold", markup=False)
     rows, rest = list(explanation.parts[:words]), explanation.parts[words:]
     if rest:
-        rows.append((f"({len(rest)} other words)", sum(value for _, value in rest)))
+        rows.append((f"({len(rest)} more)", sum(value for _, value in rest)))
     if tail > 0:
         rows.append((_TAIL, explanation.tail))
     widest = max([len(str(word)) for word, _ in rows] + [len(_BASE)])

@@ -30,15 +30,11 @@ _READING = "Reading data"
 
 Source = Annotated[
     str,
-    typer.Argument(
-        help="A file, a folder, or the name of a data set (`lightdxml data list` shows them).", show_default=False
-    ),
+    typer.Argument(metavar="DATA", help="A file, a folder, or a name from `lightdxml data list`.", show_default=False),
 ]
-ModelFolder = Annotated[Path, typer.Argument(help="Folder of a trained model.", show_default=False)]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-NJobs = Annotated[
-    int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.", metavar="INTEGER")
-]
+NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
 RandomState = Annotated[int, typer.Option("--random-state", help="Random seed. The same seed gives the same result.")]
 Tail = Annotated[
     float, typer.Option("--tail", help="Preference for rare labels, from 0 (highest precision) to 1 (rare labels).")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli import matching
+from lightdxml.cli.matching import match, reading_options
 from lightdxml.cli.output import Encoding, ModelFolder, NJobs, OldSplit, Separator, say
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     # A file of test documents does not tell what the model was trained on.
     training_data = data if loaded.test is not None else "TRAINING-DATA"
-    reading = matching.reading_options(separator, encoding, old_split)
+    reading = reading_options(separator, encoding, old_split)
     commands = [
         shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),
@@ -69,12 +69,10 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
     from lightdxml.report import Subject
     from lightdxml.report.analysis import DEPTH, measure
 
-    split, names, model = matching.measured_part(loaded), loaded.label_names, estimator.model_
-    Y, ignore = matching.to_model(split.Y, names, model), matching.ignored(split, names, model)
+    model = estimator.model_
+    found = match(loaded, model)
     with use_threads(estimator.n_jobs):
-        measured = measure(model, matching.inputs_of(split), Y, ignore)
-    frequency, n_documents = matching.label_frequency(loaded, model, measured.Y.shape[1])
-    inv_propensity = matching.inverse_propensity(loaded.name, frequency, n_documents)
+        measured = measure(model, found.inputs, found.Y, found.ignore)
     preset, changed = nearest_preset(model.config, model.n_documents)
     settings = [f"{name} = {plain(value)}" for name, value in changed.items()]
     return Subject(
@@ -84,12 +82,12 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
         model=model,
         history=estimator.history_,
         measured=measured,
-        metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), inv_propensity),
-        frequency=frequency,
+        metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), found.inv_propensity),
+        frequency=found.frequency,
         settings=f"preset {preset}" + (f" with {', '.join(settings)}" if settings else ""),
-        texts=split.texts,
-        ids=split.ids,
-        unknown_names=matching.unknown_names(names, model),
+        texts=found.split.texts,
+        ids=found.split.ids,
+        unknown_names=found.unknown_names,
         commands=commands,
     )
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -152,7 +152,7 @@ def _differences(configs: dict[str, Any]) -> str:
     return _table(("Setting", *(f"`{name}`" for name in configs)), lines)
 
 
-def _table(columns: tuple[str, ...], lines: list[tuple[str, ...]]) -> str:
+def _table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     cells = [columns, ("---",) * len(columns), *lines]
     return "".join(f"| {' | '.join(line)} |\n" for line in cells)
 

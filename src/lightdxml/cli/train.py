@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
-_text = partial(typer.Option, rich_help_panel="Texts", show_default=False)
+_text = partial(typer.Option, rich_help_panel="Texts")
 _long = partial(typer.Option, rich_help_panel="Long trainings", show_default=False)
 NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
 Preset = Annotated[
@@ -86,18 +86,10 @@ def run(
         float | None,
         _model(help="Fraction of training documents to hold out for validation without a dev part. Default: 0.05."),
     ] = None,
-    ngrams: Annotated[
-        int | None, _text(help="1 for single words, 2 for pairs of neighboring words as well. Default: 2.")
-    ] = None,
-    min_df: Annotated[
-        int | None, _text(help="Ignore words that occur in fewer training documents. Default: 2.")
-    ] = None,
-    max_features: Annotated[
-        int | None, _text(help="Number of words and pairs to keep, the most frequent ones. Default: 100,000.")
-    ] = None,
-    title_weight: Annotated[
-        float | None, _text(help="Weight of a word in the title; a word in the text has 1. Default: 1.0.")
-    ] = None,
+    ngrams: Annotated[int, _text(help="1 for single words, 2 for pairs of neighboring words as well.")] = 2,
+    min_df: Annotated[int, _text(help="Ignore words that occur in fewer training documents.")] = 2,
+    max_features: Annotated[int, _text(help="Words and pairs to keep, at most: the most frequent ones.")] = 100_000,
+    title_weight: Annotated[float, _text(help="Weight of a word in the title. A word in the text has 1.")] = 1.0,
     word_vectors: Annotated[
         str | None,
         _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),
@@ -138,12 +130,11 @@ def run(
     for option, given in (("--every", every is not None), ("--resume", resume)):
         if given and checkpoint is None:
             raise ValueError(f"{option} needs a folder for checkpoints: give --checkpoint DIR")
-    text = {"ngrams": ngrams, "min_df": min_df, "max_features": max_features, "title_weight": title_weight}
     estimator = LightDXML(
         preset, dim=dim, shortlist_size=shortlist_size, epochs=epochs, learning_rate=learning_rate, linear=linear,
         tree=tree, index=index, precision=precision, validation_fraction=validation_fraction,
-        random_state=random_state, n_jobs=n_jobs, word_vectors=word_vectors, options=_settings(set or []),
-        **{name: value for name, value in text.items() if value is not None},
+        random_state=random_state, n_jobs=n_jobs, ngrams=ngrams, min_df=min_df, max_features=max_features,
+        title_weight=title_weight, word_vectors=word_vectors, options=_settings(set or []),
     )  # fmt: skip
     # Mistakes are reported before the data is read.
     estimator.config()

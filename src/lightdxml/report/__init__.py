@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from lightdxml.data.files import writing_text
-from lightdxml.report.page import page
-from lightdxml.report.subject import Subject
+from lightdxml.report.page import Subject, page
 
 __all__ = ["Subject", "check_target", "write"]
 

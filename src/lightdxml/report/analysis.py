@@ -195,8 +195,8 @@ def outcome(measured: Measured, limit: int = 20) -> Outcome:
     first = np.argsort(-together.data, kind="stable")[:limit]
     rows = np.searchsorted(together.indptr, first, side="right") - 1
     triples = zip(rows.tolist(), together.indices[first].tolist(), together.data[first].tolist(), strict=True)
-    counts = [np.bincount(matrix.indices, minlength=Y.shape[1]) for matrix in (Y, predicted, found)]
-    return Outcome(*counts, [Confusion(*triple) for triple in triples], step)
+    true, given, both = (np.bincount(matrix.indices, minlength=Y.shape[1]) for matrix in (Y, predicted, found))
+    return Outcome(true, given, both, [Confusion(*triple) for triple in triples], step)
 
 
 def most(counts: NDArray[np.int64], limit: int = 10) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +18,6 @@ from lightdxml.report.history import Curve
 
 # Mid-tones: legible on white and on black. The style sheet of the page sets the color of text.
 BLUE, ORANGE, GREEN, PURPLE, GRAY = "#3b82c4", "#d9772b", "#3f9b62", "#9a6cc0", "#888888"
-_PHASE_COLORS = (BLUE, ORANGE, GREEN, PURPLE, "#cf5566", "#2a9d9d", "#9c7a4d", "#7d8f3a")
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 9,
@@ -44,7 +43,7 @@ Line = tuple[Sequence[float], Sequence[float], str]
 
 
 def lines(
-    name: str, title: str, curves: dict[str, Line], axes_names: tuple[str, str], kept: int | None = None, **axis: Any
+    name: str, title: str, curves: Mapping[str, Line], axes_names: tuple[str, str], kept: int | None = None, **axis: Any
 ) -> str:
     """Draw lines over integers.
 
@@ -112,34 +111,6 @@ def frequency(bins: Sequence[Bin]) -> str:
         _legend(axes)
 
     return _svg("frequency", "Recall and precision by label frequency", draw, (4.7, 3.3))
-
-
-def time(refreshes: dict[int, dict[str, float]]) -> str:
-    """Draw the seconds of every refresh by phase; the longest phases have a color each."""
-    totals: dict[str, float] = {}
-    for seconds in refreshes.values():
-        for phase, one in seconds.items():
-            totals[phase] = totals.get(phase, 0.0) + one
-    longest = sorted(totals, key=lambda phase: -totals[phase])[: len(_PHASE_COLORS)]
-    parts = {phase: [seconds.get(phase, 0.0) for seconds in refreshes.values()] for phase in longest}
-    parts["other"] = [
-        sum(one for phase, one in seconds.items() if phase not in longest) for seconds in refreshes.values()
-    ]
-
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
-        rows, left = range(len(refreshes)), [0.0] * len(refreshes)
-        for (phase, seconds), color in zip(parts.items(), (*_PHASE_COLORS[: len(longest)], GRAY), strict=True):
-            if any(seconds):
-                axes.barh(rows, seconds, 0.7, left=left, color=color, label=phase)
-                left = [a + b for a, b in zip(left, seconds, strict=True)]
-        axes.set(xlabel="seconds", ylabel="refresh")
-        axes.set_yticks(rows, [str(number) if number else "none" for number in refreshes])
-        axes.invert_yaxis()
-        axes.grid(axis="y", visible=False)
-        _legend(axes)
-
-    return _svg("time", "Seconds by refresh and phase", draw)
 
 
 def _legend(axes: Axes) -> None:

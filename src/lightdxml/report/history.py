@@ -47,20 +47,6 @@ def _peak(entries: list[Entry]) -> float | None:
     return max((peak for entry in entries if (peak := number(entry, "peak_mb")) is not None), default=None)
 
 
-def seconds_by_refresh(history: History) -> dict[int, dict[str, float]]:
-    """Return the seconds per refresh and phase; what is outside the cycle has refresh 0.
-
-    >>> seconds_by_refresh([{"refresh": 1, "phase": "index", "seconds": 2.0}])
-    {1: {'index': 2.0}}
-    """
-    found: dict[int, dict[str, float]] = {}
-    for entry in history:
-        seconds = found.setdefault(int(number(entry, "refresh") or 0), {})
-        phase = str(entry.get("phase", "?"))
-        seconds[phase] = seconds.get(phase, 0.0) + _seconds(entry)
-    return dict(sorted(found.items()))
-
-
 def number(entry: Entry, name: str) -> float | None:
     """Return a number of an entry, None if there is none or it is not finite."""
     value = entry.get(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from numpy.typing import NDArray
 
 from lightdxml.model.model import Model
@@ -15,7 +17,6 @@ from lightdxml.report.history import (
     kept_validation,
     number,
     phases,
-    seconds_by_refresh,
     series,
 )
 from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
@@ -67,18 +68,18 @@ def weights(model: Model, history: History) -> str:
             f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {number(blend, 'beta') or 0:g}, and"
             " nearness gets 1 − β."
         )
-        rule = f"(averaged with neighboring values of β and γ) is within {options.grid_tolerance:g} % of the best"
+        rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
     else:
         entry = kept[1] if kept is not None else {}
         symbol, chosen, points = "β", number(entry, "beta"), curve(entry.get("curve"))
         axis = "β: 0 label embeddings only, 1 classifier only"
         meaning = "The score is β · classifier + (1 − β) · nearness."
-        rule = f"is within {options.tolerance:g} points of the best"
+        rule = f"are within {options.tolerance:g} points of the best"
     if chosen is None or not points:
         return shown + note("The model has no record of how the weights were chosen.")
     if len(points) < 2:
         return shown + note(f"{meaning} {symbol} is {chosen:g}; no other value was tried.")
-    rule = f"Among the values whose P@1, P@3 and P@5 on validation documents {rule}, the one with the best mean PSP is chosen."
+    rule = f"Of the values whose P@1, P@3 and P@5 on validation documents {rule}, the one with the best PSP is chosen."
     chart = figures.trade_off(symbol, points, axis, (symbol, chosen))
     caption = f"Accuracy by {symbol} on validation documents."
     return side_by_side(
@@ -138,15 +139,10 @@ def time(history: History) -> str:
         )
         for phase in spent
     ]
-    caption = (
-        "A refresh computes label embeddings, index and shortlists; classifier epochs follow. Steps before and after"
-        " these cycles belong to no refresh."
-    )
-    chart = figure(figures.time(seconds_by_refresh(history)), caption)
-    return side_by_side(chart, bars(rows, ("phase", "time", "", "runs")) + note(f"Total: {duration(total)}."))
+    return bars(rows, ("phase", "time", "", "runs")) + note(f"Total: {duration(total)}.")
 
 
-def arrays(model: Model) -> dict[str, NDArray]:
+def arrays(model: Model) -> dict[str, NDArray[Any]]:
     """Return the arrays of a model by name, largest first."""
     found = {name: array for view in model.views.values() for name, array in view.arrays().items()}
     found["label_frequency"] = model.label_frequency
