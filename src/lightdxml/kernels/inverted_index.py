@@ -118,3 +118,45 @@ def push(labels: NDArray[np.int32], scores: NDArray[np.float32], size: int, labe
 @kernel
 def _worse(score: float, label: int, other_score: float, other_label: int) -> bool:
     return score < other_score or (score == other_score and label > other_label)
+
+
+@kernel
+def count_features(
+    starts: NDArray[np.int64], counts: NDArray[np.int64], features: NDArray[np.int32], totals: NDArray[np.int64]
+) -> None:
+    """Add the number of weights of each feature to totals, over classes whose weights lie at these positions."""
+    for i in range(starts.size):
+        for j in range(starts[i], starts[i] + counts[i]):
+            totals[features[j]] += 1
+
+
+@kernel
+def fill(
+    classes: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    features: NDArray[np.int32],
+    weights: NDArray[np.float32],
+    positions: NDArray[np.int64],
+    out_classes: NDArray[np.int32],
+    out_weights: NDArray[np.float32],
+) -> None:
+    """Append the weights of some classes, one class after the other, to the lists of their features.
+
+    Parameters
+    ----------
+    classes, starts, counts
+        The classes, and where the weights of each lie.
+    features, weights
+        Weights by class.
+    positions
+        Where the next entry of each feature goes; advanced.
+    out_classes, out_weights
+        Receive the entries.
+    """
+    for i in range(classes.size):
+        for j in range(starts[i], starts[i] + counts[i]):
+            position = positions[features[j]]
+            out_classes[position] = classes[i]
+            out_weights[position] = weights[j]
+            positions[features[j]] = position + 1

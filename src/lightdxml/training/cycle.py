@@ -95,7 +95,7 @@ def find_shortlists(run: Run, state: CycleState, view: NearnessView, x_hat: NDAr
     if k == 0:
         return
     normalize(x_hat)
-    index = view.index if run.config.dense.index != "auto" else indexes.training_index(view.index, sample(x_hat), k)
+    index = view.index if run.config.dense.index != "auto" else indexes.training_index(view.index, x_hat, k)
     with run.phase("shortlist", f"refresh {state.refreshes}: shortlists ({index.kind})", n) as phase:
         for first in range(0, n, _QUERIES):
             part = slice(first, min(first + _QUERIES, n))

@@ -128,7 +128,7 @@ def train(
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
     assert prepared.data is not None
-    need = estimate.check(estimate.DataSizes.of(prepared.data, spilled=spill is not None), config, memory_limit)
+    need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     progress.say(f"training needs up to {need}")
     run = Run(prepared.take(), config)
     run.history.append({"refresh": 0, "phase": "compile", "seconds": seconds, "estimated_mb": need.total / 1e6})

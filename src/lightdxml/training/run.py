@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lightdxml.persistence.spill import SpillDirectory
     from lightdxml.training.callbacks import Callback
     from lightdxml.training.state import CycleState, DenseResult
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,14 @@ class TrainingData:
     X_validation: csr_matrix
     Y_validation: csr_matrix
     held_out: bool = False
+    _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def memo(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return what `compute` returns, computed once per key."""
+        if key not in self._memo:
+            self._memo[key] = compute()
+        value: T = self._memo[key]
+        return value
 
     @property
     def n_labels(self) -> int:
@@ -186,14 +196,15 @@ class Run:
         key = _key(phase, name)
         if key not in self.products:
             pieces = fill()
-            self._finish(key, {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]})
+            self._drop_pieces(key)
+            self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
         return self.product(phase, name)
 
     def solve(self, phase: str, name: str, problem: Callable[[], Problem]) -> Weights:
         """Return the weights of a problem: parts of its classes are solved on all threads and checkpointed."""
         key = _key(phase, name)
         if key not in self.products:
-            self._finish(key, self._solve_parts(phase, name, problem()).arrays())
+            self.products[key] = self._solve_parts(phase, name, problem()).arrays()
         return self.solved(phase, name)
 
     def _solve_parts(self, phase: str, name: str, problem: Problem) -> Weights:
@@ -210,9 +221,11 @@ class Run:
                 self.progress(current, done - shown)
                 shown = done
 
-            weights = joined(parallel.run(solve_part, range(len(parts)), after))
-            self.progress(current, len(parts) - shown, weights=len(weights.weights))
-        return weights
+            pieces = parallel.run(solve_part, range(len(parts)), after)
+            figures = {"weights": sum(len(piece.weights) for piece in pieces)}
+            self.progress(current, len(parts) - shown, **figures)
+        self._drop_pieces(_key(phase, name))
+        return joined(pieces)
 
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
@@ -233,11 +246,9 @@ class Run:
             piece = self.products[f"{key}/{number}"] = compute()
         return piece
 
-    def _finish(self, key: str, product: Arrays) -> None:
-        """Put a product in the place of its pieces."""
+    def _drop_pieces(self, key: str) -> None:
         for piece in [one for one in self.products if one.startswith(f"{key}/")]:
             del self.products[piece]
-        self.products[key] = product
 
 
 def _key(phase: str, name: str) -> str:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 if TYPE_CHECKING:
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import ViewMemory
+    from lightdxml.training.run import Run, TrainingData
 
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
@@ -129,8 +130,8 @@ class View(Protocol):
         """Return what `lightdxml info` says about the view."""
 
     @classmethod
-    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
-        """Return the bytes that training the view takes in each phase of which it holds most."""
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
+        """Return the bytes that the view needs in training, after it, and in its refit."""
 
     @classmethod
     def train(cls, run: Run) -> View | None:

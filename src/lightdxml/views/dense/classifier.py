@@ -22,8 +22,9 @@ from lightdxml.views.dense.encoder import (
 )
 
 if TYPE_CHECKING:
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import ViewMemory
+    from lightdxml.training.run import Run, TrainingData
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,11 @@ class ClassifierView:
         return f"{len(self.W):,} labels × {self.encoder.dim} dimensions, {self.W.dtype}"
 
     @classmethod
-    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
-        """Return the bytes that the cycle takes."""
-        return {}
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
+        """Return the bytes of the cycle, which trains both dense views."""
+        from lightdxml.views.dense.memory import cycle_memory
+
+        return cycle_memory(data, config, spilled)
 
     @classmethod
     def train(cls, run: Run) -> ClassifierView | None:

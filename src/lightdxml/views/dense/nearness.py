@@ -23,8 +23,9 @@ from lightdxml.views.dense.encoder import (
 )
 
 if TYPE_CHECKING:
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import ViewMemory
+    from lightdxml.training.run import Run, TrainingData
 
 _PREFIX = "nearness."
 
@@ -124,9 +125,11 @@ class NearnessView:
         return f"{vectors}; {self.index.kind} search for the {self.shortlist_size} nearest"
 
     @classmethod
-    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
         """Return nothing: the classifier view counts the whole cycle."""
-        return {}
+        from lightdxml.resources.estimate import ViewMemory
+
+        return ViewMemory()
 
     @classmethod
     def train(cls, run: Run) -> NearnessView | None:

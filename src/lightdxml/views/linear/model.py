@@ -16,8 +16,9 @@ from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Propo
 from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, hinge_log_score, restore_index, search
 
 if TYPE_CHECKING:
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import ViewMemory
+    from lightdxml.training.run import Run, TrainingData
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,11 @@ class LinearView:
         return f"{len(self.index.weights):,} weights, {self.index.weights.dtype}; proposes {self.proposals} labels"
 
     @classmethod
-    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
         """Return the bytes that training takes."""
-        from lightdxml.views.linear.train import memory
+        from lightdxml.views.linear.memory import memory
 
-        return memory(sizes, config)
+        return memory(data, config)
 
     @classmethod
     def train(cls, run: Run) -> LinearView | None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import linear, parallel
+from lightdxml.kernels import inverted_index, linear, parallel
 from lightdxml.views.base import Arrays, expect, in_range
 from lightdxml.views.dense.encoder import rounded
 from lightdxml.views.linear.inverted import InvertedIndex
@@ -36,12 +36,6 @@ class Weights:
         """Return the weights as a matrix, one row per class."""
         indptr = np.concatenate([[0], np.cumsum(self.counts)])
         return csr_matrix((self.weights, self.columns, indptr), shape=(len(self.classes), n_features))
-
-    def without(self, classes: NDArray[np.int32]) -> Weights:
-        """Return the weights of all classes but these."""
-        kept = ~np.isin(self.classes, classes)
-        each = np.repeat(kept, self.counts)
-        return Weights(self.classes[kept], self.counts[kept], self.columns[each], self.weights[each], self.biases[kept])
 
     def arrays(self) -> Arrays:
         """Return all arrays by name, for a checkpoint."""
@@ -171,15 +165,23 @@ def solve(problem: Problem) -> Weights:
     return joined(parallel.run(problem.solve, problem.parts()))
 
 
-def joined(pieces: Sequence[Weights]) -> Weights:
-    """Return several sets of weights as one."""
-    return Weights(
-        np.concatenate([np.empty(0, dtype=np.int32), *(piece.classes for piece in pieces)]),
-        np.concatenate([np.empty(0, dtype=np.int64), *(piece.counts for piece in pieces)]),
-        np.concatenate([np.empty(0, dtype=np.int32), *(piece.columns for piece in pieces)]),
-        np.concatenate([np.empty(0, dtype=np.float32), *(piece.weights for piece in pieces)]),
-        np.concatenate([np.empty(0, dtype=np.float32), *(piece.biases for piece in pieces)]),
+def joined(pieces: list[Weights]) -> Weights:
+    """Return several sets of weights as one; the list is emptied, to release each set when it has been copied."""
+    n, total = sum(len(piece.classes) for piece in pieces), sum(len(piece.weights) for piece in pieces)
+    every = Weights(
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int64),
+        np.empty(total, dtype=np.int32),
+        np.empty(total, dtype=np.float32),
+        np.empty(n, dtype=np.float32),
     )
+    while pieces:
+        piece = pieces.pop()
+        for name, array in piece.arrays().items():
+            end = total if name in ("columns", "weights") else n
+            getattr(every, name)[end - len(array) : end] = array
+        n, total = n - len(piece.classes), total - len(piece.weights)
+    return every
 
 
 def inverted(
@@ -190,18 +192,32 @@ def inverted(
     Parameters
     ----------
     trained
-        Weights of classes, none of them twice.
+        Weights of classes. Of a class that occurs several times the last one counts.
+    n_features, n_classes
+        The size of the index.
     precision
         The floating-point type of the weights.
+    bias
+        The bias of classes without weights.
     dense
         Classes that can rank high without a feature in common with the document.
     """
-    every = joined(trained)
-    order = np.argsort(every.classes, kind="stable")
-    # The conversion to CSC is a counting sort; a comparison sort takes ten times as long.
-    by_feature = csc_matrix(every.matrix(n_features)[order])
-    biases = np.full(n_classes, bias, dtype=np.float32)
-    biases[every.classes] = every.biases
-    classes = every.classes[order][by_feature.indices]
-    weights = rounded(by_feature.data, precision)
-    return InvertedIndex(by_feature.indptr.astype(np.int64), classes, weights, biases, dense)
+    biases, source = np.full(n_classes, bias, dtype=np.float32), np.full(n_classes, -1, dtype=np.int64)
+    for number, part in enumerate(trained):
+        biases[part.classes], source[part.classes] = part.biases, number
+    starts, counts = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
+    totals = np.zeros(n_features, dtype=np.int64)
+    for number, part in enumerate(trained):
+        own = source[part.classes] == number
+        classes = part.classes[own]
+        starts[classes], counts[classes] = (np.cumsum(part.counts) - part.counts)[own], part.counts[own]
+        inverted_index.count_features(starts[classes], counts[classes], part.columns, totals)
+    indptr = np.concatenate([[0], np.cumsum(totals)])
+    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+    positions = indptr[:-1].copy()
+    # In the order of classes, so that the classes of each feature ascend.
+    known = np.flatnonzero(source >= 0).astype(np.int32)
+    for run in np.split(known, np.flatnonzero(np.diff(source[known])) + 1) if len(known) else ():
+        part = trained[source[run[0]]]
+        inverted_index.fill(run, starts[run], counts[run], part.columns, part.weights, positions, *out)
+    return InvertedIndex(indptr, out[0], rounded(out[1], precision), biases, dense)

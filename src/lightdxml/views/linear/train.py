@@ -21,8 +21,6 @@ from lightdxml.views.linear.options import FINAL_ROUND, FIRST_ROUND, FREQUENT, L
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted, one_group, solve
 
 if TYPE_CHECKING:
-    from lightdxml.config import Config
-    from lightdxml.resources.estimate import Bytes, DataSizes
     from lightdxml.training.run import Run
 
 _PHASE = "linear view"
@@ -73,7 +71,8 @@ def refit(run: Run) -> LinearView:
         return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
 
     again = run.solve(f"refit {_PHASE}", "labels of held-out documents", problem)
-    trained = [on_all, final.without(labels), again]
+    # Of a label that was trained twice the last weights count.
+    trained = [on_all, final, again]
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
 
 
@@ -178,8 +177,3 @@ def _negatives(
         kernels.group_negatives(near, hard, *own, wanted, indptr[:-1].copy(), documents)
     groups = np.arange(n_labels, dtype=np.int32)
     return Negatives(groups, indptr, documents, (options.cost, options.negative_cost), options.bias)
-
-
-def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
-    """Return the bytes that training and refit hold when they hold most."""
-    return {}

@@ -17,8 +17,9 @@ from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, rest
 from lightdxml.views.linear.model import hinge_contributions
 
 if TYPE_CHECKING:
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.resources.estimate import ViewMemory
+    from lightdxml.training.run import Run, TrainingData
 
 # Nodes of candidates that are scored together.
 _NODES = 2_000_000
@@ -113,11 +114,11 @@ class TreeView:
         return f"{trees}, {len(self.index.weights):,} weights, {self.index.weights.dtype}"
 
     @classmethod
-    def memory(cls, sizes: DataSizes, config: Any) -> dict[str, Bytes]:
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
         """Return the bytes that training takes."""
         from lightdxml.views.tree.train import memory
 
-        return memory(sizes, config)
+        return memory(data, config)
 
     @classmethod
     def train(cls, run: Run) -> TreeView | None:

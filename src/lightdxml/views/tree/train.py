@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.resources.estimate import ViewMemory
 from lightdxml.views.base import Arrays, expect, in_range
+from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
 from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_leaves
 from lightdxml.views.tree.model import TreeView
@@ -21,10 +23,11 @@ from lightdxml.views.tree.options import SOLVER, TreeOptions
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import Bytes, DataSizes
-    from lightdxml.training.run import Run
+    from lightdxml.training.run import Run, TrainingData
 
 _PHASE = "label tree"
+# Weights of one tree relative to the linear view, and bytes per entry of the centroids while they are computed.
+_WEIGHTS_PER_LINEAR, _CENTROID_BYTES = 0.6, 24
 
 
 def levels(n_labels: int, options: TreeOptions) -> tuple[int, ...]:
@@ -171,6 +174,20 @@ def _separate(
     return run.solve(phase, name, lambda: problem)
 
 
-def memory(sizes: DataSizes, config: Config) -> dict[str, Bytes]:
-    """Return the bytes that growing trees holds when it holds most."""
-    return {}
+def memory(data: TrainingData, config: Config) -> ViewMemory:
+    """Return the bytes of growing trees: centroids, weights of all nodes, their inverted index."""
+    options, n_labels = config.tree, len(data.known_labels)
+    if not (options.enabled and config.linear.enabled) or not is_useful(n_labels, data.Y.nnz, options):
+        return ViewMemory()
+    n_trees = tree_count(n_labels, data.Y.nnz, options)
+    weights = round(n_trees * _WEIGHTS_PER_LINEAR * expected_weights(data, config))
+    centroids = _CENTROID_BYTES * centroid_entries(data)
+    # By node (8 bytes each), and while they are inverted 10 more; 6 remain.
+    return ViewMemory(training=max(centroids, centroids // 3 + 18 * weights), kept=14 * weights, refit=centroids // 3)
+
+
+def centroid_entries(data: TrainingData) -> int:
+    """Return an upper bound of the non-zero entries of all label centroids."""
+    words = np.diff(data.X.indptr)
+    per_pair = int(data.label_to_docs.indices.size and words[data.label_to_docs.indices].sum(dtype=np.int64))
+    return min(per_pair, len(data.known_labels) * int(data.X.shape[1]))

@@ -1,0 +1,89 @@
+"""The memory of the linear view. How many weights it keeps depends on the data: a few labels are tried."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.resources.estimate import ViewMemory
+from lightdxml.views.linear.options import FINAL_ROUND, FREQUENT
+from lightdxml.views.linear.solver import Documents, Negatives, Problem, one_group, solve
+
+if TYPE_CHECKING:
+    from lightdxml.config import Config
+    from lightdxml.training.run import TrainingData
+
+# Labels that are tried, of the frequent ones and of the others.
+_FREQUENT_TRIED, _TRIED = 4, 64
+# Below this many weights, trying is not worth the time: the bound is small anyway.
+_FEW = 500_000
+
+
+def memory(data: TrainingData, config: Config) -> ViewMemory:
+    """Return the bytes of training: negatives, weights by label, and their inverted index."""
+    options, N = config.linear, data.X.shape[0]
+    if not options.enabled:
+        return ViewMemory()
+    weights = expected_weights(data, config)
+    hard = 4 * N * min(options.hard_negatives, data.n_labels)
+    # Hard negatives by document and all negatives by label; weights by label (8 bytes each), inverted (10 more).
+    negatives = hard + 4 * N * (options.hard_negatives + options.shortlist_negatives)
+    return ViewMemory(training=negatives + 18 * weights, kept=hard + 14 * weights, refit=negatives + 18 * weights)
+
+
+def expected_weights(data: TrainingData, config: Config) -> int:
+    """Return about how many weights the linear view will keep: some labels are trained on likely negatives."""
+    from lightdxml.views.linear.train import split_by_frequency
+
+    options = config.linear
+    documents = data.memo("documents", lambda: Documents.of(data.X))
+    frequent, rest = split_by_frequency(data.label_frequency, documents, options)
+    bound = (len(frequent) + len(rest)) * int(data.X.shape[1])
+    if bound <= _FEW:
+        return bound
+    key = ("weights", options)
+    return data.memo(key, lambda: _tried_weights(data, config, documents, frequent, rest))
+
+
+def _tried_weights(
+    data: TrainingData,
+    config: Config,
+    documents: Documents,
+    frequent: NDArray[np.int32],
+    rest: NDArray[np.int32],
+) -> int:
+    options, total = config.linear, 0.0
+    if len(frequent):
+        some = frequent[np.linspace(0, len(frequent) - 1, _FREQUENT_TRIED).astype(int)]
+        every = one_group(np.arange(data.X.shape[0], dtype=np.int32), data.n_labels, max(options.frequent_costs))
+        solved = solve(Problem(documents, data.label_to_docs, np.unique(some), every, FREQUENT, 0))
+        total += len(frequent) * float(solved.counts.mean())
+    if len(rest):
+        # Evenly spaced by frequency, so that every part of the distribution is tried.
+        ordered = rest[np.argsort(data.label_frequency[rest], kind="stable")]
+        some = np.unique(ordered[np.linspace(0, len(ordered) - 1, _TRIED).astype(int)])
+        negatives = _likely_negatives(data, config, some, len(rest))
+        solved = solve(Problem(documents, data.label_to_docs, some, negatives, FINAL_ROUND, 0))
+        total += len(rest) * float(solved.counts.mean())
+    return round(total)
+
+
+def _likely_negatives(data: TrainingData, config: Config, labels: NDArray[np.int32], n_rest: int) -> Negatives:
+    """Return the documents nearest to each label's centroid, as many as a label has negatives on average."""
+    options, N = config.linear, data.X.shape[0]
+    mean = N * (options.hard_negatives + options.shortlist_negatives) / max(1, n_rest)
+    usual = max(1.0, float(data.label_frequency[data.label_frequency > 0].mean()))
+    centroids = csr_matrix(data.label_to_docs[labels] @ data.X)
+    scores = np.asarray((data.X @ centroids.T).todense(), dtype=np.float32)
+    groups, parts = np.zeros(data.n_labels, dtype=np.int32), []
+    for i, label in enumerate(labels.tolist()):
+        # Frequent labels are near more documents than rare ones.
+        n = int(min(N, mean * (1 + data.label_frequency[label] / usual) / 2)) + 1
+        groups[label] = i
+        parts.append(np.sort(np.argpartition(-scores[:, i], min(n, N) - 1)[:n]).astype(np.int32))
+    indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+    costs = options.cost, options.negative_cost
+    return Negatives(groups, indptr, np.concatenate(parts), costs, options.bias)
