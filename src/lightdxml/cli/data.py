@@ -37,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-Target = Annotated[Path, typer.Argument(help="Folder to write.", show_default=False)]
+Target = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write.", show_default=False)]
 Force = Annotated[bool, typer.Option("--force", help="Replace a data set that is already there.")]
 Compress = Annotated[Literal["none", "gz", "zst"], typer.Option("--compress", help="Compression of text files.")]
 
@@ -139,7 +139,7 @@ def _short(text: str, limit: int) -> str:
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(help="A name from `lightdxml data list`.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `lightdxml data list`.", show_default=False)],
     raw: Annotated[bool, typer.Option("--raw", help="Fetch raw texts instead of the bag of words.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Fetch it again if it is already there.")] = False,
     url: Annotated[str | None, typer.Option("--url", help="Address of the archive, instead of the known one.")] = None,

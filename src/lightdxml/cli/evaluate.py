@@ -37,9 +37,9 @@ def run(
 ) -> None:
     """Measure the accuracy of a model on the test documents of a data set.
 
-    All documents are used if the data set has no test part. The measures are those of the Extreme Classification
-    repository, in percent: precision (P), nDCG, both weighted towards rare labels (PSP, PSnDCG), recall (R), the
-    fraction of labels predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
+    If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
+    in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
+    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
 
     Example: `lightdxml evaluate my-model see-also`
     """

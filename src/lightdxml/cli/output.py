@@ -30,7 +30,12 @@ _READING = "Reading data"
 
 Source = Annotated[
     str,
-    typer.Argument(metavar="DATA", help="A file, a folder, or a name from `lightdxml data list`.", show_default=False),
+    typer.Argument(
+        metavar="DATA",
+        help="A file (CSV, TSV or JSON Lines with `text` and `labels`, or XC), a folder of such files, or a name from"
+        " `lightdxml data list`.",
+        show_default=False,
+    ),
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -48,8 +53,7 @@ OldSplit = Annotated[
     int,
     typer.Option(
         "--old-split",
-        help="Data sets in the old format of the Extreme Classification repository have several splits into training"
-        " and test documents: the number of the split, from 0.",
+        help="Number of the split, from 0, for data sets in the repository's old format with several splits.",
         rich_help_panel=_READING,
     ),
 ]

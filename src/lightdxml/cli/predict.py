@@ -15,7 +15,7 @@ from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail
 def run(
     model: ModelFolder,
     file: Annotated[
-        Path, typer.Argument(help="File of documents; `-` reads them from standard input.", show_default=False)
+        Path, typer.Argument(metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False)
     ],
     k: Annotated[int, typer.Option("-k", help="Labels per document, at most.", min=1)] = 5,
     min_score: Annotated[float, typer.Option("--min-score", help="Omit labels with a lower score.")] = 0.0,
@@ -31,9 +31,9 @@ def run(
     """Predict the labels of documents, one line of output per document.
 
     Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`. A model that was
-    trained on features reads the text format of the Extreme Classification repository. Files may be compressed.
+    trained on features reads the text format of the Extreme Classification repository (XC). Files may be compressed.
 
-    Documents are answered while the rest is still being read.
+    Predictions are printed while documents are still being read.
 
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """

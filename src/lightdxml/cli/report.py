@@ -38,7 +38,8 @@ def run(
     """Write an HTML report about a model.
 
     It shows accuracy on test documents, rare and frequent labels, confused labels, examples, training, time and
-    memory. All documents are used if the data set has no test part.
+    memory. If the data set has no test part, all of its
+    documents are used.
 
     Example: `lightdxml report my-model --data see-also`
     """
