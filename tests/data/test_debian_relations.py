@@ -1,3 +1,5 @@
+"""The data set debian-relations: package lists, relations, versions, and errors of apt."""
+
 from __future__ import annotations
 
 import bz2
@@ -70,7 +72,7 @@ def packages(tmp_path: Path) -> Path:
     return path
 
 
-# --- The data set -------------------------------------------------------------------------------------------
+# --- the data set
 
 
 def test_labels_are_the_related_packages_that_exist(packages: Path) -> None:
@@ -107,7 +109,7 @@ def test_compressed_list_reads_as_the_plain_one(
     assert rows(build(path)) == rows(build(packages))
 
 
-def test_newest_version_counts_whatever_the_order_of_the_lists(tmp_path: Path) -> None:
+def test_newest_version_counts_in_any_order_of_the_lists(tmp_path: Path) -> None:
     old = "Package: cat\nVersion: 1.9\nDescription: old\nDepends: dog\n\nPackage: dog\n"
     new = "Package: cat\nVersion: 1.10\nDescription: new\nDepends: dog\n"
     for i, (first, second) in enumerate([(old, new), (new, old)]):
@@ -118,7 +120,7 @@ def test_newest_version_counts_whatever_the_order_of_the_lists(tmp_path: Path) -
         assert rows(build(folder)) == {"cat": ("cat: new", "new", ["dog"])}
 
 
-def test_long_description_comes_from_the_translation_of_that_very_description(packages: Path, tmp_path: Path) -> None:
+def test_long_description_comes_from_the_matching_translation(packages: Path, tmp_path: Path) -> None:
     short = LIST.replace("\n Purrs and sleeps:\n  * on sofas\n .\n Second paragraph.", "")
     packages.write_text(short, encoding="utf-8")
     assert rows(build(tmp_path))["cat"][1] == "small feline, ünd more"
@@ -131,7 +133,7 @@ def test_long_description_comes_from_the_translation_of_that_very_description(pa
     assert rows(build(tmp_path))["cat"][:2] == ("cat: small feline", "small feline that sleeps")
 
 
-# --- The form of the lists ----------------------------------------------------------------------------------
+# --- the format of the lists
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_long_description_comes_from_the_translation_of_that_very_description(pa
         ("${misc:Depends}, 0ad", ["0ad"]),
     ],
 )
-def test_relations_are_read_down_to_the_names(relation: str, names: list[str]) -> None:
+def test_relations_are_reduced_to_names(relation: str, names: list[str]) -> None:
     assert list(related_packages(relation)) == names
 
 
@@ -159,7 +161,7 @@ def test_description_without_body_is_its_synopsis() -> None:
     assert description_text("synopsis") == "synopsis"
 
 
-def test_stanzas_end_at_blank_lines_however_many() -> None:
+def test_any_number_of_blank_lines_ends_a_stanza() -> None:
     lines = ["\n", "A: 1\n", "B: x\n", " folded\n", "\n", " \n", "A: 2\r\n", "\n"]
     assert list(stanzas(lines, frozenset("A"))) == [{"A": "1"}, {"A": "2"}]
     assert list(stanzas(lines, frozenset("B"))) == [{"B": "x\n folded"}, {}]
@@ -180,25 +182,25 @@ def test_stanzas_end_at_blank_lines_however_many() -> None:
         ("", "0.1"),
     ],
 )
-def test_versions_are_ordered_as_debian_orders_them(older: str, newer: str) -> None:
+def test_versions_are_sorted_as_in_debian(older: str, newer: str) -> None:
     assert version_key(older) < version_key(newer)
     assert not version_key(newer) < version_key(older)
 
 
-def test_versions_that_debian_holds_equal_are_equal() -> None:
+def test_versions_that_are_equal_in_debian_are_equal() -> None:
     assert version_key("1.02") == version_key("1.2")
     assert version_key("0:1.0") == version_key("1.0")
 
 
-# --- What goes wrong ----------------------------------------------------------------------------------------
+# --- errors
 
 
-def test_source_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"Packages\.xz: found nothing there"):
+def test_missing_source_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"Packages\.xz: found no such file or folder"):
         build(tmp_path / "Packages.xz")
 
 
-def test_folder_without_lists_says_what_to_put_there(tmp_path: Path) -> None:
+def test_folder_without_lists_is_rejected_with_advice(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="found no Packages file, expected one"):
         build(tmp_path)
 
@@ -211,38 +213,38 @@ def test_folder_without_lists_says_what_to_put_there(tmp_path: Path) -> None:
         ("Package: cat\nDepends: dog\n", "no package that relates to another"),
     ],
 )
-def test_file_that_is_no_list_is_refused(tmp_path: Path, content: str, found: str) -> None:
+def test_file_that_is_not_a_list_is_rejected(tmp_path: Path, content: str, found: str) -> None:
     path = tmp_path / "Packages"
     path.write_text(content)
     with pytest.raises(DataError, match=rf"Packages: found {found}, expected a Packages list"):
         build(path)
 
 
-def test_broken_archive_is_refused(tmp_path: Path) -> None:
+def test_truncated_list_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "Packages.xz"
     path.write_bytes(lzma.compress(LIST.encode())[:-40])
-    with pytest.raises(DataError, match="cannot be unpacked"):
+    with pytest.raises(DataError, match="cannot be decompressed"):
         build(path)
 
 
-def test_bytes_that_are_not_utf8_are_placed(tmp_path: Path) -> None:
+def test_invalid_utf8_is_rejected_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "Packages"
     path.write_bytes(b"Package: cat\nDescription: k\xe4tzchen\n")
     with pytest.raises(DataError, match="line 2: found bytes that are not utf-8"):
         build(path)
 
 
-def test_lz4_without_apt_asks_for_an_unpacked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lz4_without_apt_is_rejected_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "Packages.lz4"
     path.write_bytes(b"\x04\x22\x4d\x18")
     monkeypatch.setattr(debian_relations, "_APT_HELPER", tmp_path / "no-helper")
-    with pytest.raises(DataError, match="unlz4 it first"):
+    with pytest.raises(DataError, match="run unlz4 first"):
         build(path)
 
 
-def test_machine_without_apt_is_told_to_give_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_apt_the_error_asks_for_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(DataError, match="a Debian system, or a Packages file given as source"):
+    with pytest.raises(DataError, match="a Debian system, or a Packages file as source"):
         build()
 
 
@@ -252,19 +254,19 @@ def fake_apt(monkeypatch: pytest.MonkeyPatch, output: str, code: int = 0, errors
     monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: answer)
 
 
-def test_empty_lists_ask_for_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_lists_the_error_asks_for_an_update(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_apt(monkeypatch, "")
     with pytest.raises(DataError, match="found none, expected some: run apt-get update"):
         build()
 
 
-def test_failure_of_apt_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_of_apt_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_apt(monkeypatch, "", 100, "E: one\nE: The list of sources could not be read.\n")
     with pytest.raises(DataError, match="The list of sources could not be read"):
         build()
 
 
-def test_lists_of_others_are_left_aside_where_debians_are_there(
+def test_lists_of_other_origins_are_used_only_without_debians(
     packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign = tmp_path / "foreign_Packages"
@@ -277,7 +279,7 @@ def test_lists_of_others_are_left_aside_where_debians_are_there(
     assert rows(build()) == {"tiger": ("tiger: big", "big", ["cat"])}
 
 
-# --- This machine's apt -------------------------------------------------------------------------------------
+# --- the lists of this machine
 
 
 def test_lists_of_this_machine_make_a_data_set() -> None:

@@ -23,7 +23,7 @@ from lightdxml.cli.output import (
     sparkline,
 )
 from lightdxml.data import Dataset, download, load, registry, save
-from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.generator import Recipe, like
 from lightdxml.data.generator import make as generate
 from lightdxml.data.load import load_path
@@ -103,7 +103,7 @@ def info(
 
 def _statistics(figures: Statistics) -> list[tuple[str, str, str]]:
     parts = (("training", figures.n_train), ("dev", figures.n_dev), ("test", figures.n_test))
-    problems = (("labels", figures.unlabelled), ("content", figures.empty))
+    problems = (("labels", figures.unlabeled), ("content", figures.empty))
     tail = f"{100 * figures.share_of_labels_below_5:.1f} %"
     return [
         *((f"{name} documents", f"{count:,}", "") for name, count in parts if count),

@@ -1,4 +1,4 @@
-"""Debian's package lists as a data set: a package's description, and the packages that it relates to."""
+"""The data set `debian-relations`: descriptions of Debian packages, labeled with the packages that they relate to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from lightdxml.data.dataset import Dataset
-from lightdxml.data.documents import Document, split_by_hash
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import check_encoding, decode, reading
+from lightdxml.data.files import byte_lines, decode, reading
+from lightdxml.data.split import Document, split_by_hash
 
 RELATIONS = ("Depends", "Pre-Depends", "Recommends", "Suggests", "Enhances")
 
@@ -27,30 +27,24 @@ _APT_HELPER = Path("/usr/lib/apt/apt-helper")
 
 
 def build(source: Path | None = None) -> Dataset:
-    r"""Build the data set `debian-relations` from Debian's package lists.
+    r"""Build the data set from Debian's package lists.
 
-    A document is a package that relates to others: its id is its name, its title name and synopsis, its text
-    synopsis and long description. Its labels are the packages that it depends on, recommends, suggests or
-    enhances, every alternative among them, as far as the lists have them; virtual packages are not labels.
-    Of several versions of a package the newest counts. One document in five is for testing, chosen by a hash
-    of its id.
+    A document is a package that relates to others. Its id is its name, its title the name and the synopsis, its text
+    the synopsis and the long description. Its labels are the packages in its relation fields, including alternatives,
+    if the lists have them; virtual packages are not labels. The newest version of a package counts. A hash of the id
+    puts one document in five into the test split. Debian 12 has 57,000 documents and 42,000 labels.
 
     Parameters
     ----------
     source
-        A Packages file, plain or compressed, or a folder of Packages and Translation-en files as apt keeps
-        them; None for Debian's lists on this machine, as ``apt-get update`` left them. Long descriptions are
-        there after ``apt-get -o Acquire::Languages=en update``; otherwise the texts are the synopses.
-
-    Returns
-    -------
-    Dataset
-        57,000 documents and 42,000 labels for Debian 12.
+        A Packages file, plain or compressed, or a folder of Packages and Translation-en files as apt stores them; None
+        for the lists of this machine from ``apt-get update``. Without long descriptions (``apt-get -o
+        Acquire::Languages=en update`` gets them) the texts are the synopses.
 
     Raises
     ------
     DataError
-        Where there are no lists, or they cannot be read.
+        If there are no lists, or if they cannot be read.
 
     Examples
     --------
@@ -72,28 +66,25 @@ def build(source: Path | None = None) -> Dataset:
     return split_by_hash("debian-relations", documents)
 
 
-# --- Where the lists are ------------------------------------------------------------------------------------
-
-
 class _Lists(NamedTuple):
     packages: list[Path]
     translations: list[Path]
 
 
 def _lists_of_apt() -> _Lists:
-    """Ask apt for its lists: Debian's main section, or all there are where none is Debian's."""
+    """Ask apt for its lists: those of Debian's main component, or all if there are none."""
     apt = shutil.which("apt-get")
     if apt is None:
-        raise DataError("apt-get", "no such program", "a Debian system, or a Packages file given as source")
+        raise DataError("apt-get", "no such program", "a Debian system, or a Packages file as source")
     command = [apt, "-o", "Acquire::Languages=en", "indextargets"]
     result = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if result.returncode:
         last = (result.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise DataError("apt-get indextargets", f"an error ({last})", "the names of apt's package lists")
     targets = list(stanzas(result.stdout.splitlines(), _TARGET_FIELDS))
-    ours = [target for target in targets if (target.get("Origin"), target.get("Component")) == ("Debian", "main")]
+    debian = [target for target in targets if (target.get("Origin"), target.get("Component")) == ("Debian", "main")]
     kinds: dict[str, list[Path]] = {"Packages": [], "Translations": []}
-    for target in ours or targets:
+    for target in debian or targets:
         path = Path(target.get("Filename", ""))
         if target.get("Created-By") in kinds and path.is_file():
             kinds[target["Created-By"]].append(path)
@@ -106,18 +97,15 @@ def _lists_in(source: Path) -> _Lists:
     if source.is_file():
         return _Lists([source], [])
     if not source.is_dir():
-        raise DataError(source, "nothing there", "a Packages file, or a folder that has some")
+        raise DataError(source, "no such file or folder", "a Packages file, or a folder that contains some")
     files = sorted(path for path in source.iterdir() if path.is_file())
     packages, translations = (
         [path for path in files if re.search(rf"(?:^|_){kind}(?:\.[a-z0-9]+)?$", path.name)]
         for kind in ("Packages", "Translation-en")
     )
     if not packages:
-        raise DataError(source, "no Packages file", "one, such as Packages.xz or what apt-get update fetches")
+        raise DataError(source, "no Packages file", "one, such as Packages.xz or a list from apt-get update")
     return _Lists(packages, translations)
-
-
-# --- What the lists say -------------------------------------------------------------------------------------
 
 
 class _Package(NamedTuple):
@@ -158,10 +146,11 @@ def _documents(packages: dict[str, _Package]) -> Iterator[Document]:
 
 
 def _stanzas_of(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the stanzas of a list, each of which must name its package."""
+    """Yield the stanzas of a list; each must name its package."""
     number = 0
     with _opened(path) as stream:
-        for number, stanza in enumerate(stanzas(_decoded(path, stream), _FIELDS), start=1):
+        lines = (decode(path, number, line, "utf-8") for number, line in byte_lines(path, stream))
+        for number, stanza in enumerate(stanzas(lines, _FIELDS), start=1):
             if "Package" not in stanza:
                 raise DataError(path, f"no Package field in stanza {number}", "a Packages list of Debian")
             yield stanza
@@ -169,16 +158,9 @@ def _stanzas_of(path: Path) -> Iterator[dict[str, str]]:
         raise DataError(path, "no package", "a Packages list of Debian: run apt-get update again")
 
 
-def _decoded(path: Path, stream: BinaryIO) -> Iterator[str]:
-    for number, line in enumerate(stream, start=1):
-        if number == 1:
-            check_encoding(path, line)
-        yield decode(path, number, line, "utf-8")
-
-
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a list, however apt or an archive compressed it."""
+    """Open a list in any compression that apt or an archive uses."""
     if path.suffix == ".lz4":
         with _unpacked_by_apt(path) as stream:
             yield stream
@@ -187,7 +169,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
             with cast("BinaryIO", bz2.open(path) if path.suffix == ".bz2" else lzma.open(path)) as stream:
                 yield stream
         except (lzma.LZMAError, OSError, EOFError) as error:
-            raise DataError(path, f"a file that cannot be unpacked ({error})", "an intact file") from error
+            raise DataError(path, f"a file that cannot be decompressed ({error})", "an intact file") from error
     else:
         with reading(path) as stream:
             yield stream
@@ -196,22 +178,17 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def _unpacked_by_apt(path: Path) -> Iterator[BinaryIO]:
     if not _APT_HELPER.exists():
-        raise DataError(path, "LZ4 data, which only apt unpacks here", "an unpacked file: unlz4 it first")
+        raise DataError(path, "LZ4 data, which requires apt", "a decompressed file: run unlz4 first")
     command = [os.fspath(_APT_HELPER), "cat-file", os.fspath(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         yield cast("BinaryIO", process.stdout)
     if process.returncode:
-        raise DataError(path, "a file that apt cannot unpack", "an intact file: run apt-get update again")
-
-
-# --- The forms of Debian's control files --------------------------------------------------------------------
+        raise DataError(path, "a file that apt cannot decompress", "an intact file: run apt-get update again")
 
 
 def stanzas(lines: Iterable[str], wanted: frozenset[str]) -> Iterator[dict[str, str]]:
-    r"""Yield the stanzas of a control file as they come, with the wanted fields, folded lines as they stand.
+    r"""Yield the stanzas of a control file with the wanted fields, folded lines included.
 
-    Examples
-    --------
     >>> lines = ["Package: cat", "Size: 3", "Description: a feline", " fond of fish", "", "Package: dog"]
     >>> list(stanzas(lines, frozenset(["Package", "Description"])))
     [{'Package': 'cat', 'Description': 'a feline\n fond of fish'}, {'Package': 'dog'}]
@@ -238,10 +215,8 @@ def stanzas(lines: Iterable[str], wanted: frozenset[str]) -> Iterator[dict[str, 
 
 
 def related_packages(relation: str) -> Iterator[str]:
-    """Yield the names in a relation field, alternatives too, without versions, architectures and profiles.
+    """Yield the package names in a relation field, including alternatives.
 
-    Examples
-    --------
     >>> list(related_packages("libc6 (>= 2.36), python3:any, exim4 | mail-agent, gcc [amd64] <!nocheck>"))
     ['libc6', 'python3', 'exim4', 'mail-agent', 'gcc']
     """
@@ -251,13 +226,7 @@ def related_packages(relation: str) -> Iterator[str]:
 
 
 def description_text(description: str) -> str:
-    r"""Return synopsis and long description in one line, a blank where a paragraph ends.
-
-    Examples
-    --------
-    >>> description_text("a feline\n fond of fish\n .\n  * purrs")
-    'a feline fond of fish   * purrs'
-    """
+    """Return synopsis and long description on one line."""
     synopsis, *folded = description.split("\n")
     return " ".join([synopsis, *("" if line.strip() == "." else line[1:] for line in folded)]).strip()
 
@@ -265,8 +234,6 @@ def description_text(description: str) -> str:
 def version_key(version: str) -> tuple[object, ...]:
     """Return a key that sorts versions as Debian does: a tilde before the end, the end before letters.
 
-    Examples
-    --------
     >>> sorted(["1.0", "1.0~rc1", "1:0.1", "1.0-2", "1.0-10", "1.0a"], key=version_key)
     ['1.0~rc1', '1.0', '1.0-2', '1.0-10', '1.0a', '1:0.1']
     """
@@ -278,7 +245,7 @@ def version_key(version: str) -> tuple[object, ...]:
 
 
 def _version_part(part: str) -> tuple[tuple[tuple[int, ...], int], ...]:
-    # The 0 ends each run of characters, so that a tilde sorts before an end, and an end before all else.
+    # A 0 ends each run of characters: a tilde sorts before the end, and everything else after it.
     return tuple(
         ((*map(_character_rank, other), 0), int(digits or 0)) for other, digits in re.findall(r"(\D*)(\d*)", part)
     )

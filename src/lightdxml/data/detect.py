@@ -1,8 +1,7 @@
-"""What a file is, seen from its content; and what part a file plays in a folder, seen from its name."""
+"""Detect the format of a file from its content, and its role in a folder from its name."""
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Literal
 from lightdxml.data import npz, table
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import base_name, decode, first_line
+from lightdxml.data.jsonl import parse_record
 from lightdxml.data.xc_text import parse_header
 
 Format = Literal["xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table"]
@@ -26,91 +26,92 @@ _SIDES: dict[str, Side] = {
     **dict.fromkeys(("y", "labels", "label"), "Y"),
     **dict.fromkeys(("x", "xf", "features", "feat"), "X"),
 }
-_KNOWN = (
-    "XC text (a first line with three numbers), svmlight lines, a matrix (two numbers), JSON Lines with labels, "
+_FORMATS = (
+    "XC text (a first line of three numbers), svmlight lines, a matrix (two numbers), JSON Lines with labels, "
     "XC raw-text JSON, .npz, or a CSV or TSV with columns text and labels"
 )
-# svmlight has no signature: what begins like a number, or with a comment, is read as it and judged there.
-_NUMBER_LINE = re.compile(rb"[-+]?\d|#")
+# svmlight has no signature: a line that starts like a number or a comment is taken for it.
+_SVMLIGHT = re.compile(rb"[-+]?\d|#")
 
 
-def recognise(path: Path, encoding: str = "utf-8") -> Format:
-    """Return the format of a file from its first line."""
+def detect(path: Path, encoding: str = "utf-8") -> Format:
+    """Return the format of a file; its first line decides."""
     line = first_line(path)
     start = line.lstrip()
     if not line:
-        raise DataError(path, "an empty file", _KNOWN)
+        raise DataError(path, "an empty file", _FORMATS)
     if line.startswith(npz.MAGIC):
         _check_archive(path)
         return "npz"
     if start.startswith(b"{"):
         return _json_format(path, decode(path, 1, start, encoding))
-    if _NUMBER_LINE.match(start):
+    if _SVMLIGHT.match(start):
         header = parse_header(path, line)
         if header is None:
             return "svmlight"
         return "xc-matrix" if header.n_labels is None else "xc-text"
     if start.startswith(b"["):
-        raise DataError(path, "a JSON array", "one JSON object a line", line=1)
+        raise DataError(path, "a JSON array", "one JSON object per line", line=1)
     text = line.decode(encoding, errors="replace")
-    if table.delimiter_of(text):
+    if table.labeled_delimiter(text):
         return "table"
     columns = table.guess_columns(text)
     if len(columns) > 1:
         found = f"the columns {', '.join(columns)}"
-        raise DataError(path, found, "text (or title) and labels among them: rename the columns", line=1)
-    raise DataError(path, f"{excerpt(line.strip())}, which is no known format", _KNOWN, line=1)
+        raise DataError(path, found, "columns named text (or title) and labels: rename them", line=1)
+    raise DataError(path, f"{excerpt(line.strip())}, an unknown format", _FORMATS, line=1)
+
+
+def detect_or_none(path: Path, encoding: str) -> Format | None:
+    """Return the format of a file, or None if it is not data."""
+    try:
+        return detect(path, encoding)
+    except DataError:
+        return None
 
 
 def _check_archive(path: Path) -> None:
-    """Tell other zip files from SciPy's; damaged ones are left to the reader of npz."""
+    """Raise a `DataError` for zip files that are not SciPy's; the npz reader reports damaged ones."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return
     if "[Content_Types].xml" in members:
-        raise DataError(path, "an Excel workbook", "its sheet saved as CSV (UTF-8)")
+        raise DataError(path, "an Excel workbook", "a CSV file: save the sheet as CSV UTF-8")
     if not any(member.endswith(".npy") for member in members):
-        raise DataError(path, "a zip archive", "it unpacked")
+        raise DataError(path, "a zip archive", "its content: unpack it first")
 
 
 def _json_format(path: Path, line: str) -> Format:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object a line", line=1) from error
+    record = parse_record(path, 1, line)
     if "target_ind" in record:
         return "xc-json"
     if "labels" in record:
         return "jsonl"
-    raise DataError(path, f"JSON with the fields {', '.join(record)}", "labels, or target_ind", line=1)
+    raise DataError(path, f"JSON with the fields {', '.join(record)}", "a field labels or target_ind", line=1)
 
 
-def words_of(path: Path) -> list[str]:
-    """Return the words of a file's name in lower case.
-
-    >>> words_of(Path("trn_X_Xf.txt.gz"))
-    ['trn', 'x', 'xf', 'txt']
-    """
+def name_words(path: Path) -> list[str]:
+    """Split the name of a file into words in lower case."""
     return [word for word in re.split(r"[^a-z0-9]+", base_name(path)) if word]
 
 
 def part_of(path: Path) -> Part | None:
-    """Return which part of a data set a file's name says it is.
+    """Return the split that the name of a file indicates.
 
     >>> part_of(Path("X.trn.npz")), part_of(Path("eurlex_test.txt")), part_of(Path("data.csv"))
     ('train', 'test', None)
     """
-    found = {_PARTS[word] for word in words_of(path) if word in _PARTS}
+    found = {_PARTS[word] for word in name_words(path) if word in _PARTS}
     return found.pop() if len(found) == 1 else None
 
 
 def side_of(path: Path) -> Side | None:
-    """Return whether a file's name says features or labels; `trn_X_Y` is labels, `trn_X_Xf` features.
+    """Return whether the name of a file indicates features (X) or labels (Y).
 
     >>> side_of(Path("trn_X_Y.txt")), side_of(Path("X.trn.npz"))
     ('Y', 'X')
     """
-    found = {_SIDES[word] for word in words_of(path) if word in _SIDES}
+    found = {_SIDES[word] for word in name_words(path) if word in _SIDES}
     return "Y" if "Y" in found else "X" if found else None

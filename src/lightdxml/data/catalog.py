@@ -1,8 +1,7 @@
-"""Data sets by name: those that are built here, those in the cache folder, those of the registry."""
+"""Load data sets by path or by name: built on this machine, cached, or in the registry."""
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -19,27 +18,28 @@ BUILDERS: dict[str, Callable[[], Dataset]] = {
 
 
 def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf-8", split: int = 0) -> Dataset:
-    r"""Read a data set from a file, a folder, or by name.
+    r"""Load a data set from a file, a folder, or by name.
 
-    What a file is, is seen from its content: XC text with or without a header, the split form with one matrix a
-    file, the old form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV and TSV; plain, `.gz` or `.zst`.
+    The content of a file tells its format: XC text with or without a header, XC matrices (features and labels in two
+    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV. Files may be
+    plain, `.gz` or `.zst`.
 
     Parameters
     ----------
     source
-        A path, or a name: `see-also` and `debian-relations` are built on this machine; others are looked for in the
-        cache folder, into which `lightdxml data get NAME` puts them. A single file is all `train`.
+        A path or a name. `see-also` and `debian-relations` are built on this machine; other names are folders in the
+        cache, where `lightdxml data get NAME` puts them. A single file is the training split.
     label_separator
-        What stands between the labels in a cell of a CSV or TSV.
+        The separator between the labels in a cell of a CSV or TSV.
     encoding
         The encoding of text files.
     split
-        Which column of the old form's split files to use, from 0.
+        The column of the old form's split files, counted from 0.
 
     Raises
     ------
     DataError
-        With the file, the line, what was found and what was expected.
+        If the data cannot be read. The message names the file, the line, what was found and what was expected.
 
     Examples
     --------
@@ -61,31 +61,19 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
         return load_path(path, options)
     name = str(source)
     if isinstance(source, Path) or path.parent != Path() or path.suffix in (".gz", ".zst", ".txt", ".csv", ".jsonl"):
-        raise DataError(source, "nothing there", "a file, a folder or the name of a data set")
-    cached = find_cached(name)
-    if cached is not None:
+        raise DataError(source, "no such file or folder", "an existing one, or the name of a data set")
+    if (cached := find_cached(name)) is not None:
         return load_path(cached, options)
     if name.lower() in BUILDERS:
         return BUILDERS[name.lower()]()
-    raise _not_here(name)
+    entry = registry.find(name, BUILDERS)
+    raise DataError(name, "a data set that is not downloaded yet", f"it in the cache: lightdxml data get {entry.name}")
 
 
 def find_cached(name: str) -> Path | None:
-    """Return the folder of this name in the cache folder, upper and lower case being the same."""
+    """Return the folder with this name in the cache, ignoring case."""
     folder = registry.cache_folder()
     if not folder.is_dir():
         return None
     matches = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and entry.name.lower() == name.lower()]
     return matches[0] if matches else None
-
-
-def _not_here(name: str) -> DataError:
-    known = {entry.name.lower(): entry.name for entry in registry.entries()}
-    if name.lower() in known:
-        proper = known[name.lower()]
-        return DataError(
-            name, "a known data set that is not here yet", f"it to be fetched: lightdxml data get {proper}"
-        )
-    near = difflib.get_close_matches(name.lower(), [*known, *BUILDERS], n=3, cutoff=0.5)
-    hint = f"perhaps {' or '.join(known.get(key, key) for key in near)}" if near else "a path or a known name"
-    return DataError(name, "neither a file nor a data set of this name", f"{hint} (lightdxml data list shows all)")
