@@ -110,11 +110,11 @@ def test_get_builds_the_embedded_set_into_the_cache(tmp_path: Path, monkeypatch:
     [
         (["data", "info", "no-such-set"], 1, "lightdxml data list shows all"),
         (["data", "convert", "no-such-set", "out"], 2, "--to"),
-        (["data", "split", "FILE", "out", "--test", "1.5"], 1, "a share from 0 to below 1"),
+        (["data", "split", "FILE", "out", "--test", "1.5"], 1, "at least 0 and below 1"),
         (["data", "convert", "FILE", "out", "--to", "xc"], 1, "write texts as jsonl"),
-        (["data", "split", "FILE", "out", "--test", "inf"], 1, "a share from 0 to below 1"),
-        (["data", "info", "~nobody-of-this-name/x"], 1, "nothing there"),
-        (["data", "info", "FILE", "--encoding", "hex"], 1, "encoding 'hex' is not known"),
+        (["data", "split", "FILE", "out", "--test", "inf"], 1, "at least 0 and below 1"),
+        (["data", "info", "~nobody-of-this-name/x"], 1, "no such file or folder"),
+        (["data", "info", "FILE", "--encoding", "hex"], 1, "encoding 'hex' is unknown"),
         (["data", "nonsense"], 2, "No such command"),
     ],
 )

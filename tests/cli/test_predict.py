@@ -184,7 +184,7 @@ def test_a_table_without_a_column_of_texts_is_said(model: Path, tmp_path: Path) 
     """Its header was once taken for a document, and every answer stood a line too low."""
     (tmp_path / "d.csv").write_text("id,description\n1,cat\n2,dog\n")
     result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "d.csv")])
-    assert "the columns id, description, expected one named text" in str(result.exception)
+    assert "the columns id, description, expected a column named text" in str(result.exception)
 
 
 def test_the_form_can_be_said_where_a_line_looks_like_another_one(model: Path) -> None:
