@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from lightdxml.model.model import Model
 
 Out = Annotated[
-    Path, typer.Argument(metavar="OUT", help="Folder for the smaller model. A model in it is replaced.", show_default=False)
+    Path,
+    typer.Argument(metavar="OUT", help="Folder for the smaller model. A model in it is replaced.", show_default=False),
 ]
 NewPrecision = Annotated[
     Literal["int8", "float16"],

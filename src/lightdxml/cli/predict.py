@@ -15,7 +15,10 @@ from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail
 def run(
     model: ModelFolder,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False
+        ),
     ],
     k: Annotated[int, typer.Option("-k", help="Labels per document, at most.", min=1)] = 5,
     min_score: Annotated[float, typer.Option("--min-score", help="Omit labels with a lower score.")] = 0.0,

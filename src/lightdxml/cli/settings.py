@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import Field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -16,13 +17,8 @@ from lightdxml.cli.output import console
 if TYPE_CHECKING:
     from lightdxml.config import Config
 
-# Settings of the vectorizer, with their possible values. They have options of their own.
-TEXT_SETTINGS = {
-    "ngrams": "1 or 2",
-    "min_df": "an integer of at least 1",
-    "max_features": "an integer of at least 1",
-    "title_weight": "a number of at least 0",
-}
+# The fields of `TextOptions` that are options of `lightdxml train`.
+TEXT_SETTINGS = ("ngrams", "min_df", "max_features", "title_weight")
 
 
 class Row(NamedTuple):
@@ -42,11 +38,17 @@ def rows() -> Iterator[Row]:
     'dense.dim'
     """
     from lightdxml.config import SHORT_NAMES, walk
-    from lightdxml.settings import expected
 
     short_names = {full: short for short, full in SHORT_NAMES.items()}
-    for name, field, value in walk():
-        yield Row(name, short_names.get(name, ""), plain(value), expected(field), field.metadata["about"])
+    for name, field, _ in walk():
+        yield row(name, field, short_names.get(name, ""))
+
+
+def row(name: str, field: Field[Any], short: str = "") -> Row:
+    """Return a setting for people."""
+    from lightdxml.settings import expected
+
+    return Row(name, short, plain(field.default), expected(field), field.metadata["about"])
 
 
 def plain(value: Any) -> str:

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 
-from typer.main import get_command
-
-from lightdxml.cli import app
-from lightdxml.cli.settings import TEXT_SETTINGS, Row, plain, rows
+from lightdxml.cli.settings import TEXT_SETTINGS, Row, plain, row, rows
 from lightdxml.config import PRESETS, SMALL_LIMIT, Config, configure, walk
+from lightdxml.text.tfidf import TextOptions
 
 _INTRODUCTION = """# Settings
 
@@ -39,25 +37,18 @@ def page() -> str:
     for field in fields(Config):
         options = getattr(Config(), field.name)
         if is_dataclass(options):
-            group = [row for row in known if row.name.startswith(f"{field.name}.")]
+            group = [one for one in known if one.name.startswith(f"{field.name}.")]
             parts += [f"## `{field.name}`\n\n{(type(options).__doc__ or '').splitlines()[0]}\n", _settings(group)]
-    parts += ["## General\n", _settings([row for row in known if "." not in row.name]), _TEXTS, _settings(_text_rows())]
+    texts = [row(field.name, field) for field in fields(TextOptions) if field.name in TEXT_SETTINGS]
+    parts += ["## General\n", _settings([one for one in known if "." not in one.name]), _TEXTS, _settings(texts)]
     sizes = {f"{SMALL_LIMIT:,} documents or more": Config()}
     sizes |= {f"{n:,} documents": configure("default", n) for n in (10_000, 1_000)}
     parts += [_PRESETS, _compared(sizes), _PAPER, _compared({f"`{name}`": one for name, one in PRESETS.items()})]
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 
-def _text_rows() -> list[Row]:
-    options = {option.name: option for option in get_command(app).commands["train"].params}  # type: ignore[attr-defined]
-    return [
-        Row(name, "", plain(options[name].default), values, options[name].help)
-        for name, values in TEXT_SETTINGS.items()
-    ]
-
-
 def _settings(known: Sequence[Row]) -> str:
-    lines = [(f"`{row.name}`", f"`{row.short}`" * bool(row.short), *row[2:]) for row in known]
+    lines = [(f"`{one.name}`", f"`{one.short}`" * bool(one.short), *one[2:]) for one in known]
     return _table(("Name", "Short name", "Default", "Values", "Meaning"), lines)
 
 
