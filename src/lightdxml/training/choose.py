@@ -48,6 +48,7 @@ def mean_precision(metrics: Metrics, name: str = "P") -> float:
 
 def measure(run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32]) -> Metrics:
     """Return the measures at 1, 3 and 5 of candidates of the validation documents, ranked by these scores."""
+    run.tick()
     data = run.data
     ranked = top_k(labels, scores, max(CUTS))[0]
     # As in prediction: a document without features gets no labels.
