@@ -22,7 +22,7 @@ EXACT_LIMIT = 100_000
 _TRAINING_RECALL = 0.9
 # Training documents are searched by codes from this many labels and documents on, and if this share of the labels or
 # fewer must be reranked. Before training has learned much, the nearest labels are hardly nearer than others.
-_TRAINING_LABELS, _TRAINING_QUERIES, _TRAINING_SHARE = 40_000, 10_000, 0.1
+TRAINING_LABELS, _TRAINING_QUERIES, _TRAINING_SHARE = 40_000, 10_000, 0.1
 _SAMPLE_QUERIES, _RECALL_QUERIES = 256, 500
 
 
@@ -73,8 +73,9 @@ def build(
     """
     if resolve_kind(kind, len(vectors), row_width(vectors)) == "exact" or not len(vectors):
         return ExactIndex(vectors)
-    sample = _sample(vectors if queries is None else queries, _SAMPLE_QUERIES) if queries is None else queries
-    return build_rabitq(vectors, dequantize(sample), k)
+    if queries is None:
+        queries = dequantize(_sample(vectors, _SAMPLE_QUERIES))
+    return build_rabitq(vectors, queries, k)
 
 
 def restore(kind: Kind, vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> Index:
@@ -90,7 +91,7 @@ def restore(kind: Kind, vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) 
             raise ValueError(f"its index has an array {name} of {found} instead of {np.dtype(dtype)} {shape}")
     if kind == "exact":
         return ExactIndex(vectors)
-    index = restore_rabitq(vectors, arrays)
+    index = restore_rabitq(vectors, {name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return index if _has_rabitq(row_width(vectors)) else ExactIndex(vectors)
 
 
@@ -113,7 +114,7 @@ def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
     n, sample = len(vectors), _sample(queries, _SAMPLE_QUERIES)
     if isinstance(index, RaBitQIndex):
         codes = index.calibrated(sample, k, _TRAINING_RECALL)
-    elif _has_rabitq(row_width(vectors)) and n >= _TRAINING_LABELS and len(queries) >= _TRAINING_QUERIES:
+    elif _has_rabitq(row_width(vectors)) and n >= TRAINING_LABELS and len(queries) >= _TRAINING_QUERIES:
         codes = build_rabitq(vectors, sample, k, _TRAINING_RECALL)
     else:
         return index
@@ -137,7 +138,8 @@ def index_bytes(kind: Kind, n_labels: int, dim: int, itemsize: int) -> int:
     600000
     """
     stored = array_specs(kind, n_labels, dim).values()
-    return n_labels * dim * itemsize + sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in stored)
+    sizes = (math.prod(shape) * int(np.dtype(dtype).itemsize) for shape, dtype in stored)
+    return n_labels * dim * itemsize + sum(sizes)
 
 
 def search_bytes(n_labels: int, dim: int, k: int, n_queries: int) -> int:
