@@ -27,8 +27,8 @@ HEADINGS = (
     "Examples",
     "Training",
     "Weights of the views",
-    "Training time",
-    "Memory",
+    "Time and memory",
+    "Size of the model",
     "Reproduce",
 )
 
@@ -194,7 +194,7 @@ def test_every_view_has_its_weight_on_the_page(four_views: LightDXML) -> None:
 
 
 def test_every_array_of_the_views_is_listed(four_views: LightDXML) -> None:
-    shown = training.memory(four_views.model_, four_views.history_)
+    shown = training.sizes(four_views.model_)
     for view in four_views.model_.views.values():
         for name, array in view.arrays().items():
             assert (f"<td>{name}</td>" in shown) == (array.nbytes > 0), name
