@@ -24,6 +24,8 @@ Metrics = dict[str, float]
 Curve = list[tuple[T, Metrics]]
 
 CUTS = (1, 3, 5)
+# The phases in which weights are chosen after the cycle.
+CHOICES = ("blend", "share", "tail")
 # β of the paper's blend, and the coarser grid of β and γ.
 BETAS = tuple(i / 20 for i in range(21))
 GRID_BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import check_finite
+from lightdxml.training.choose import CHOICES
 from lightdxml.training.plan import plan, shortlist_length
 from lightdxml.training.run import Run
 from lightdxml.training.state import Best, CycleState, DenseResult
@@ -44,7 +45,8 @@ def unpack(run: Run, facts: Facts, arrays: Arrays) -> None:
         _unpack_dense(run, facts, arrays)
     else:
         _unpack_cycle(run, facts, arrays)
-    run.history = facts["history"]
+    # Choices are made again: they take little time, and their results are not stored.
+    run.history = [entry for entry in facts["history"] if entry["phase"] not in CHOICES]
 
 
 def _pack_cycle(run: Run) -> tuple[Facts, Arrays]:

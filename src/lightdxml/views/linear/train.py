@@ -32,7 +32,7 @@ def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
     documents, n_labels = Documents.of(data.X), data.n_labels
-    frequent, rest = split_by_frequency(data.label_frequency, documents, options)
+    frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
         cost = _choose_cost(documents, data.Y, frequent, options, seed)
@@ -40,15 +40,15 @@ def train(run: Run) -> LinearView:
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
     def against(hard: NDArray[np.int32], solver: Any) -> Problem:
-        negatives = _negatives(data.Y, _near(run), hard, rest, options)
+        negatives = negatives_of(data.Y, _near(run), hard, rest, options)
         return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
 
-    on_all = run.solve(_PHASE, _FREQUENT, all_documents)
+    on_all = run.solve(_PHASE, _FREQUENT, frequent, all_documents)
     nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
-    first = run.solve(_PHASE, _FIRST, lambda: against(nothing, FIRST_ROUND))
+    first = run.solve(_PHASE, _FIRST, rest, lambda: against(nothing, FIRST_ROUND))
     hard = _hard_negatives(run, lambda: _inverted([first], run, "float32", frequent[:0]))
     run.forget(_PHASE, _FIRST)
-    final = run.solve(_PHASE, _FINAL, lambda: against(hard, FINAL_ROUND))
+    final = run.solve(_PHASE, _FINAL, rest, lambda: against(hard, FINAL_ROUND))
     return LinearView(_inverted([on_all, final], run, run.config.precision, on_all.classes), options.proposals)
 
 
@@ -60,17 +60,18 @@ def refit(run: Run) -> LinearView:
     data, options, view = run.data, run.config.linear, run.views["linear"]
     assert isinstance(view, LinearView)
     X, Y = run.all_documents
-    on_all, final = run.solved(_PHASE, _FREQUENT), run.solved(_PHASE, _FINAL)
-    labels = np.setdiff1d(data.Y_validation.indices, on_all.classes).astype(np.int32)
+    frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
+    on_all, final = run.solved(_PHASE, _FREQUENT, frequent), run.solved(_PHASE, _FINAL, rest)
+    labels = np.setdiff1d(data.Y_validation.indices, frequent).astype(np.int32)
 
     def problem() -> Problem:
         held_out = _wrong_labels(view.index, data.X_validation, data.Y_validation, options.hard_negatives)
         hard = np.concatenate([run.product(_PHASE, _HARD)["labels"], held_out])
         near = np.concatenate([_near(run), run.dense.nearest(data.X_validation, _near(run).shape[1])])
-        negatives = _negatives(Y, near, hard, labels, options)
+        negatives = negatives_of(Y, near, hard, labels, options)
         return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
 
-    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", problem)
+    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", labels, problem)
     # Of a label that was trained twice the last weights count.
     trained = [on_all, final, again]
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
@@ -87,10 +88,10 @@ def _inverted(trained: list[Weights], run: Run, precision: str, dense: NDArray[n
 
 
 def split_by_frequency(
-    frequency: NDArray[np.integer[Any]], documents: Documents, options: LinearOptions
+    frequency: NDArray[np.integer[Any]], X: csr_matrix, options: LinearOptions
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the labels to train on all documents, as many as the work allows, and the others that have documents."""
-    work = documents.X.nnz + options.document_work * documents.X.shape[0]
+    work = X.nnz + options.document_work * X.shape[0]
     known = int(np.count_nonzero(frequency))
     order = np.argsort(-frequency, kind="stable")[:known].astype(np.int32)
     n = min(known, options.frequent_work // max(1, work))
@@ -137,11 +138,13 @@ def _hard_negatives(run: Run, first_round: Any) -> NDArray[np.int32]:
         rows = slice(*bounds)
         return {"labels": _wrong_labels(index[0], data.X[rows], data.Y[rows], n)}
 
-    found = run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine)["labels"]
-    expect(found, "hard negatives", (data.X.shape[0], n), np.int32)
-    if not in_range(found, -1, data.n_labels):
-        raise ValueError("its hard negatives are labels that do not exist")
-    return found
+    def check(product: Arrays) -> NDArray[np.int32]:
+        found = expect(product["labels"], "hard negatives", (data.X.shape[0], n), np.int32)
+        if not in_range(found, -1, data.n_labels):
+            raise ValueError("its hard negatives are labels that do not exist")
+        return found
+
+    return run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine, check)
 
 
 def _wrong_labels(index: InvertedIndex, X: csr_matrix, Y: csr_matrix, n: int) -> NDArray[np.int32]:
@@ -157,7 +160,7 @@ def _padded(Y: csr_matrix) -> NDArray[np.int32]:
     return table
 
 
-def _negatives(
+def negatives_of(
     Y: csr_matrix,
     near: NDArray[np.int32],
     hard: NDArray[np.int32],
