@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from lightdxml.data.xc_text import write_labelled
+from lightdxml.data.xc_text import write_labeled
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings, ranked_pairs
 
 
@@ -53,7 +53,7 @@ class Parabel(Method):
         with tempfile.TemporaryDirectory() as folder, _quiet():
             path = Path(folder) / "train.txt"
             with self.phase("files"):
-                write_labelled(path, X[kept], Y[kept])
+                write_labeled(path, X[kept], Y[kept])
             with self.phase("train"):
                 self._model = omikuji.Model.train_on_data(str(path), parameters, threads)
         self._model.init_prediction_thread_pool(threads)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import DataError, Dataset, load, registry
-from lightdxml.data.catalogue import BUILDERS, find_cached
+from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.files import base_name
 from lightdxml.data.folder import innermost
 from lightdxml.data.split import split

@@ -40,7 +40,7 @@ def train(run: Run) -> LinearView:
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
     def against(hard: NDArray[np.int32], solver: Any) -> Problem:
-        negatives = _negatives(data.Y, _near(run), hard, rest, options)
+        negatives = negatives_of(data.Y, _near(run), hard, rest, options)
         return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
 
     on_all = run.solve(_PHASE, _FREQUENT, frequent, all_documents)
@@ -68,7 +68,7 @@ def refit(run: Run) -> LinearView:
         held_out = _wrong_labels(view.index, data.X_validation, data.Y_validation, options.hard_negatives)
         hard = np.concatenate([run.product(_PHASE, _HARD)["labels"], held_out])
         near = np.concatenate([_near(run), run.dense.nearest(data.X_validation, _near(run).shape[1])])
-        negatives = _negatives(Y, near, hard, labels, options)
+        negatives = negatives_of(Y, near, hard, labels, options)
         return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
 
     again = run.solve(f"refit {_PHASE}", "labels of held-out documents", labels, problem)
@@ -161,7 +161,7 @@ def _padded(Y: csr_matrix) -> NDArray[np.int32]:
     return table
 
 
-def _negatives(
+def negatives_of(
     Y: csr_matrix,
     near: NDArray[np.int32],
     hard: NDArray[np.int32],
