@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -12,19 +13,21 @@ if sys.platform == "win32":
     pytest.skip("the trials use signals and limits that this system does not have", allow_module_level=True)
 
 from lightdxml.config import Config, changed
-from lightdxml.data import load
-from lightdxml.data.generator import Recipe, make
+from lightdxml.data import Dataset, Split, load, save
+from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, remove
 from lightdxml.training.callbacks import Callback, Interrupted
 from lightdxml.training.fit import CheckpointOptions, prepare, train
 from lightdxml.training.run import Run
 from tests.faults import trials
 from tests.faults.training import Lab
+from tests.support.data import topics
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     folder = tmp_path_factory.mktemp("faults")
-    return Lab(folder, make(Recipe(300, 0, 60, 400, 3.0), folder / "data"))
+    X, Y = topics(300, labels=60)
+    return Lab(folder, save(Dataset("topics", Split(Y=Y, X=X)), folder / "data", "xc"))
 
 
 def check(outcome: trials.Outcome) -> None:
@@ -94,3 +97,18 @@ def test_ctrl_c_within_a_long_computation_stops_at_once(lab: Lab, tmp_path: Path
         with pytest.raises(Interrupted):
             train(prepare(documents.X, documents.Y, config), config, checkpoint=keep, callbacks=[interrupt])
         assert interrupt.seen == n
+
+
+def test_a_removal_that_is_cut_short_leaves_no_damaged_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CheckpointFolder(tmp_path, "fingerprint").write({}, {})
+
+    def stop(path: Path) -> None:
+        (path / "arrays.safetensors").unlink()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", stop)
+    with pytest.raises(KeyboardInterrupt):
+        remove(tmp_path)
+    assert not is_in(tmp_path)
