@@ -106,11 +106,18 @@ def test_training_documents_are_searched_exactly_if_codes_would_pass_too_many_ca
 
 def test_few_labels_are_always_searched_exactly() -> None:
     index = ExactIndex(clustered(500))
-    assert indexes.training_index(index, clustered(20_000, seed=1), 20) is index
+    assert indexes.training_index(index, clustered(600, seed=1), 20) is index
 
 
 def test_many_labels_are_searched_by_codes_in_training() -> None:
-    index, documents = ExactIndex(clustered(factory.TRAINING_LABELS)), clustered(20_000, seed=2)
+    index, documents = ExactIndex(clustered(factory.TRAINING_LABELS)), clustered(600, seed=2)
     training = indexes.training_index(index, documents, 20)
     assert training.kind == "rabitq"
     assert indexes.recall_of_exact(training, documents, 20) >= 0.87
+
+
+@pytest.mark.parametrize(("n_queries", "k"), [(0, 20), (64, 0)])
+def test_without_anything_to_calibrate_by_everything_is_a_candidate(n_queries: int, k: int) -> None:
+    index = indexes.build(clustered(300), "rabitq", queries=clustered(64, seed=1)[:n_queries], k=k)
+    assert isinstance(index, RaBitQIndex)
+    assert index.candidates == 300

@@ -1,10 +1,10 @@
-"""`lightdxml data`: list, inspect, fetch, convert, split and generate data sets."""
+"""`lightdxml data`: list, inspect, fetch, convert and split data sets."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import typer
@@ -24,15 +24,12 @@ from lightdxml.cli.output import (
 )
 from lightdxml.data import Dataset, download, load, registry, save
 from lightdxml.data.catalog import BUILDERS, find_cached
-from lightdxml.data.generator import Recipe, like
-from lightdxml.data.generator import make as generate
 from lightdxml.data.load import load_path
 from lightdxml.data.split import split as split_at_random
 from lightdxml.data.statistics import Statistics, describe
-from lightdxml.progress import Progress
 
 app = typer.Typer(
-    help="List, inspect, fetch, convert, split and generate data sets.",
+    help="List, inspect, fetch, convert and split data sets.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -41,14 +38,6 @@ Target = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write.
 Force = Annotated[bool, typer.Option("--force", help="Replace a data set that is already there.")]
 Compress = Annotated[Literal["none", "gz", "zst"], typer.Option("--compress", help="Compression of text files.")]
 
-_SMALL = Recipe(10_000, 2_000, 2_000, 10_000)
-_RECIPE_OPTIONS = {
-    "documents": "--docs",
-    "test_documents": "--test",
-    "labels_per_document": "--labels-per-doc",
-    "words_per_document": "--words-per-doc",
-    "seed": "--random-state",
-}
 _SHOWN_LABELS = 5
 
 
@@ -220,62 +209,3 @@ def split(
 
 def _parts(data: Dataset) -> str:
     return f"{data.name}: {', '.join(f'{len(part):,} {name}' for name, part in data.splits.items())} documents"
-
-
-@app.command()
-def make(
-    target: Target,
-    docs: Annotated[int | None, typer.Option("--docs", help="Training documents. Default: 10,000.")] = None,
-    test: Annotated[int | None, typer.Option("--test", help="Test documents. Default: 2,000.")] = None,
-    labels: Annotated[int | None, typer.Option("--labels", help="Number of labels. Default: 2,000.")] = None,
-    words: Annotated[int | None, typer.Option("--words", help="Number of different words. Default: 10,000.")] = None,
-    labels_per_doc: Annotated[
-        float | None, typer.Option("--labels-per-doc", help="Mean number of labels per document. Default: 5.")
-    ] = None,
-    words_per_doc: Annotated[
-        float | None, typer.Option("--words-per-doc", help="Mean number of words per document. Default: 7.")
-    ] = None,
-    noise: Annotated[
-        float | None, typer.Option("--noise", help="Fraction of words that are random. Default: 0.3.")
-    ] = None,
-    like_set: Annotated[
-        str | None,
-        typer.Option("--like", help="Take all sizes that are not given from this data set.", metavar="NAME"),
-    ] = None,
-    random_state: RandomState = 0,
-    force: Force = False,
-) -> None:
-    """Generate a synthetic data set of any size, to measure time and memory.
-
-    Its labels can be learned from its words.
-
-    Example: `lightdxml data make synthetic --like AmazonTitles-670K`
-    """
-    given: dict[str, Any] = {
-        "documents": docs,
-        "test_documents": test,
-        "labels": labels,
-        "words": words,
-        "labels_per_document": labels_per_doc,
-        "words_per_document": words_per_doc,
-        "noise": noise,
-        "seed": random_state,
-    }
-    base = _SMALL if like_set is None else like(like_set)
-    try:
-        recipe = replace(base, **{name: value for name, value in given.items() if value is not None})
-    except ValueError as error:
-        raise ValueError(_with_options(str(error))) from error
-    generate(recipe, target, Progress(), overwrite=force)
-    documents = f"{recipe.documents:,} training and {recipe.test_documents:,} test documents"
-    say(f"{documents} with {recipe.labels:,} labels and {recipe.words:,} words written to {target}")
-
-
-def _with_options(message: str) -> str:
-    """Return an error message about a recipe with the name of the option in front.
-
-    >>> _with_options("documents is -5: it must be an integer of at least 1")
-    '--docs is -5: it must be an integer of at least 1'
-    """
-    name, rest = message.split(" ", 1)
-    return f"{_RECIPE_OPTIONS.get(name, '--' + name)} {rest}"

@@ -21,9 +21,9 @@ EXACT_LIMIT = 100_000
 # The share of the exact shortlists that shortlists of training documents hold. They are negatives, of which there are
 # enough; positives are known.
 _TRAINING_RECALL = 0.9
-# Training documents are searched by codes from this many labels and documents on, and if this share of the labels or
-# fewer must be reranked. Before training has learned much, the nearest labels are hardly nearer than others.
-TRAINING_LABELS, _TRAINING_QUERIES, _TRAINING_SHARE = 40_000, 10_000, 0.1
+# Training documents are searched by codes from this many labels on, if at most this share of the labels is reranked.
+# Before training has learned much, the nearest labels are hardly nearer than others.
+TRAINING_LABELS, _TRAINING_SHARE = 40_000, 0.1
 _SAMPLE_QUERIES, _RECALL_QUERIES = 256, 500
 
 
@@ -111,6 +111,13 @@ def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
     It finds about 90 % of the exact shortlists; fewer if more than a tenth of very many labels would have to be
     reranked, before training has learned much. Whether it is exact depends on the data alone, not on the speed of this
     CPU, unless the CPU cannot search codes at all.
+
+    Parameters
+    ----------
+    index
+        The index of the model.
+    queries, k
+        The documents, or a sample of them, and the size of a shortlist.
     """
     vectors = index.vectors
     n, sample = len(vectors), _sample(queries, _SAMPLE_QUERIES)
@@ -118,7 +125,7 @@ def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
         codes = index.calibrated(sample, k, _TRAINING_RECALL)
         # The negatives that are missed then are hardly nearer than others, and exact search would take hours.
         return replace(codes, candidates=min(codes.candidates, max(4 * k, int(_TRAINING_SHARE * n))))
-    if _has_rabitq(row_width(vectors)) and n >= TRAINING_LABELS and len(queries) >= _TRAINING_QUERIES:
+    if _has_rabitq(row_width(vectors)) and n >= TRAINING_LABELS:
         codes = build_rabitq(vectors, sample, k, _TRAINING_RECALL)
     else:
         return index

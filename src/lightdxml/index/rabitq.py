@@ -133,20 +133,21 @@ class RaBitQIndex:
 
     def calibrated(self, queries: NDArray[np.float32], k: int, recall: float) -> RaBitQIndex:
         """Return the same codes with as many candidates as find this share of the k nearest vectors."""
-        n = len(self.vectors)
-        sample = np.sort(_sample(self.codes, prepared := _prepare(self.codes, queries)), axis=1)
-        if not sample.shape[1]:
+        n, k, codes = len(self.vectors), min(k, len(self.vectors)), self.codes
+        prepared = _prepare(codes, queries)
+        sample = np.sort(_sample(codes, prepared), axis=1)
+        if not sample.size or not k:
             return replace(self, candidates=n)
         row_of = np.empty(n, dtype=np.int64)
-        row_of[self.codes.row_ids] = np.arange(n)
+        row_of[codes.row_ids] = np.arange(n)
         nearest = row_of[ExactIndex(self.vectors).search(queries, k)[0]]
         estimates = np.empty(nearest.shape, dtype=np.float32)
-        rabitq.estimate_rows(nearest, *_lut_arrays(prepared), self.codes.signs, self.codes.scales, estimates)
+        rabitq.estimate_rows(nearest, *_lut_arrays(prepared), codes.signs, codes.scales, estimates)
         # How many of the sample are estimated to be nearer than each of the nearest.
         nearer = [row.size - np.searchsorted(row, own) for row, own in zip(sample, estimates, strict=True)]
         needed = np.sort(np.concatenate(nearer))[math.ceil(recall * estimates.size) - 1]
         candidates = math.ceil((needed + 1) * n / sample.shape[1])
-        return replace(self, candidates=int(min(n, max(nearest.shape[1], candidates))))
+        return replace(self, candidates=int(min(n, max(k, candidates))))
 
 
 def build_rabitq(vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float = RECALL) -> RaBitQIndex:

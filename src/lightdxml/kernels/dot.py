@@ -69,10 +69,14 @@ def search(
         return
     dim, n_queries = queries.shape[1], queries.shape[0]
     padded = np.zeros(((n_queries + _QUERIES - 1) // _QUERIES * _QUERIES, dim), np.float32)
-    padded[:n_queries] = queries
+    query_ids = np.empty(n_queries, np.int64)
+    for b in range(n_queries):
+        query_ids[b] = b
+        for d in range(dim):
+            padded[b, d] = queries[b, d]
     block, scales = np.empty((dim, _BLOCK), np.float32), np.empty(_BLOCK, np.float32)
     products = np.empty((_QUERIES, _BLOCK), np.float32)
-    row_ids, query_ids = np.empty(_BLOCK, np.int32), np.arange(n_queries)
+    row_ids = np.empty(_BLOCK, np.int32)
     for first in range(start, stop, _BLOCK):
         n = min(_BLOCK, stop - first)
         for i in range(_BLOCK):
@@ -145,11 +149,10 @@ def _cut_into_squares(query: NDArray[np.float32]) -> NDArray[np.float32]:
     The last square of rows overlaps the one before it, so that no row is read beyond its end. Its first columns have
     been multiplied already, and are now multiplied by zero.
     """
-    dim = query.size
-    squares = np.zeros((dim + _SQUARE - 1) // _SQUARE * _SQUARE, np.float32)
-    full = dim // _SQUARE * _SQUARE
-    squares[:full] = query[:full]
-    squares[squares.size - (dim - full) :] = query[full:]
+    dim, size = query.size, (query.size + _SQUARE - 1) // _SQUARE * _SQUARE
+    squares = np.zeros(size, np.float32)
+    for d in range(dim):
+        squares[d if d < size - _SQUARE else d + size - dim] = query[d]
     return squares
 
 

@@ -3,23 +3,23 @@
 Labels belong to topics and topics to themes. A label shares words with its topic, a topic with its theme. A document
 is about one topic: most of its labels belong to that topic, and its words are those of its labels, those of the topic,
 and noise. Label and word frequencies follow Zipf's law, and every label has at least one training document. Chunks of
-documents are independent of each other, so the data set never has to fit into memory.
+documents are independent of each other: more documents do not change the first ones.
+
+`python benchmarks/synthetic.py FOLDER --like AmazonTitles-670K` writes a data set that `lightdxml` reads.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
-from lightdxml.data import registry, xc_text
-from lightdxml.data.save import remove_others, saved_files
-from lightdxml.progress import Bar, Progress
+from lightdxml.data import Dataset, Split, registry, save
 
 _CHUNK = 8192
 _TOPICS_PER_THEME, _LABELS_PER_TOPIC = 40, 8
@@ -106,37 +106,18 @@ def like(name: str) -> Recipe:
     return Recipe(entry.n_train, entry.n_test, entry.n_labels, entry.n_features, entry.labels_per_point, words)
 
 
-def make(recipe: Recipe, folder: Path, progress: Progress | None = None, *, overwrite: bool = False) -> Path:
-    """Write `train.txt` and, if there are test documents, `test.txt` to a folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from lightdxml.data import load
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     data = load(make(Recipe(100, 20, 30, 200), Path(folder) / "made"))
-    ...     data.train.X.shape, data.test.Y.shape
-    ((100, 200), (20, 30))
-    """
-    old_files = saved_files(folder, overwrite)
-    written = []
-    progress = progress or Progress(show=False)
+def make(recipe: Recipe, folder: Path, *, overwrite: bool = False) -> Path:
+    """Write `train.txt` and, if there are test documents, `test.txt` to a folder, and return it."""
     model = _Model.create(recipe)
-    for part, (name, n) in enumerate((("train", recipe.documents), ("test", recipe.test_documents))):
-        if n:
-            written.append(folder / f"{name}.txt")
-            with progress.phase(name, n) as bar:
-                shape = (n, recipe.words, recipe.labels)
-                xc_text.write_chunks(written[-1], shape, _chunks(recipe, model, part, n, bar))
-    remove_others(old_files, written)
-    return folder
+    train = _split(recipe, model, 0, recipe.documents)
+    test = _split(recipe, model, 1, recipe.test_documents) if recipe.test_documents else None
+    return save(Dataset(folder.name, train, test), folder, "xc", overwrite=overwrite)
 
 
-def _chunks(recipe: Recipe, model: _Model, part: int, n: int, bar: Bar) -> Iterator[tuple[csr_matrix, csr_matrix]]:
-    for start in range(0, n, _CHUNK):
-        stop = min(start + _CHUNK, n)
-        yield _documents(recipe, model, part, start, stop)
-        bar.advance(stop - start)
+def _split(recipe: Recipe, model: _Model, part: int, n: int) -> Split:
+    chunks = [_documents(recipe, model, part, start, min(start + _CHUNK, n)) for start in range(0, n, _CHUNK)]
+    X, Y = (vstack(side, format="csr") for side in zip(*chunks, strict=True))
+    return Split(Y=Y, X=X)
 
 
 @dataclass(frozen=True)
@@ -293,3 +274,16 @@ def _features(
     lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
     X.data /= np.repeat(lengths, np.diff(X.indptr)).astype(np.float32)
     return csr_matrix(X, dtype=np.float32)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write a synthetic data set in the format xc.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--like", default="AmazonTitles-670K", help="the data set whose sizes it has")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    make(replace(like(arguments.like), seed=arguments.seed), arguments.folder)
+
+
+if __name__ == "__main__":
+    main()
