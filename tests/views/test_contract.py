@@ -29,8 +29,8 @@ def quantized(request: pytest.FixtureRequest, view: View) -> View:
     return view.quantize(request.param)
 
 
-@pytest.fixture(scope="module")
-def X() -> csr_matrix:
+@pytest.fixture(scope="module", name="X")
+def unseen_documents() -> csr_matrix:
     """Documents that no training has seen; the last one has no features."""
     features = topics(40, seed=3)[0].toarray()
     features[-1] = 0

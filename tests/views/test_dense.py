@@ -24,8 +24,8 @@ from tests.support.data import topics
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture(scope="module")
-def X() -> csr_matrix:
+@pytest.fixture(scope="module", name="X")
+def unseen_documents() -> csr_matrix:
     return check_features(topics(30, seed=3)[0])
 
 

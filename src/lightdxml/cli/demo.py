@@ -10,7 +10,7 @@ import typer
 from lightdxml.cli import evaluate, explain, report, train
 from lightdxml.cli.output import console, say
 
-_TEXT = "solve a linear system of equations with a sparse matrix"
+_TEXT = "draw random samples from a normal distribution"
 
 
 def run(

@@ -52,10 +52,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence
         "<tr>" + "".join(f"<td{one}>{cell}</td>" for one, cell in zip(classes, row, strict=True)) + "</tr>\n"
         for row in rows
     )
-    return (
-        f'<div class="scroll"><table class="{kind}">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n'
-        "</table></div>\n"
-    )
+    start = f'<table class="{kind}">' if kind else "<table>"
+    return f'<div class="scroll">{start}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n'
 
 
 def bars(rows: Sequence[tuple[str, float, Sequence[str]]], columns: Sequence[str]) -> str:

@@ -94,8 +94,8 @@ def page(subject: Subject) -> str:
         section("Examples", _samples(subject)),
         section("Training", training.training(history)),
         section("Weights of the views", training.weights(model, history)),
-        section("Training time", training.time(history)),
-        section("Memory", training.memory(model, history)),
+        section("Time and memory", training.phases(history)),
+        section("Size of the model", training.sizes(model)),
         section("Reproduce", _commands(subject)),
     )
     title = f"{text(subject.model_name)} on {text(subject.data_name)}"

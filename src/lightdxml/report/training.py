@@ -1,4 +1,4 @@
-"""The sections about training: loss, validation, weights of the views, `tail`, time and memory."""
+"""The sections about training and model: loss, validation, weights of the views, `tail`, time, memory, sizes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from lightdxml.report.history import (
     gamma_curve,
     kept_validation,
     number,
-    phases,
     series,
 )
+from lightdxml.report.history import phases as all_phases
 from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
 
 CUTS = (1, 3, 5)
@@ -125,9 +125,9 @@ def tail(history: History) -> str:
     return side_by_side(figure(chart, "Accuracy by tail on validation documents.") + meaning, table(columns, rows))
 
 
-def time(history: History) -> str:
-    """Return how long each phase of training took."""
-    spent = [phase for phase in phases(history) if phase.seconds > 0]
+def phases(history: History) -> str:
+    """Return how long each phase of training took, and the peak memory until its end."""
+    spent = [phase for phase in all_phases(history) if phase.seconds > 0]
     if not spent:
         return note(_NO_HISTORY)
     total = sum(phase.seconds for phase in spent)
@@ -135,11 +135,17 @@ def time(history: History) -> str:
         (
             text(phase.name, NAME),
             phase.seconds,
-            (duration(phase.seconds), f"{100 * phase.seconds / total:.1f} %", f"{phase.times:,}"),
+            (
+                duration(phase.seconds),
+                f"{100 * phase.seconds / total:.1f} %",
+                f"{phase.times:,}",
+                "–" if phase.peak_mb is None else size(1e6 * phase.peak_mb),
+            ),
         )
         for phase in spent
     ]
-    return bars(rows, ("phase", "time", "", "runs")) + note(f"Total: {duration(total)}.")
+    explained = f"Total: {duration(total)}. Peak memory is that of the process from its start to the end of the phase."
+    return bars(rows, ("phase", "time", "", "runs", "peak memory")) + note(explained)
 
 
 def arrays(model: Model) -> dict[str, NDArray[Any]]:
@@ -151,21 +157,15 @@ def arrays(model: Model) -> dict[str, NDArray[Any]]:
     return dict(sorted(found.items(), key=lambda item: -item[1].nbytes))
 
 
-def memory(model: Model, history: History) -> str:
-    """Return the size of each array of the model, and the peak memory of each phase of training."""
+def sizes(model: Model) -> str:
+    """Return the size of each array of the model."""
     rows = [
         (
             text(name, NAME),
-            float(array.nbytes),
-            (size(array.nbytes), " × ".join(f"{n:,}" for n in array.shape), str(array.dtype)),
+            float(one.nbytes),
+            (size(one.nbytes), " × ".join(f"{n:,}" for n in one.shape), str(one.dtype)),
         )
-        for name, array in arrays(model).items()
-        if array.nbytes
+        for name, one in arrays(model).items()
+        if one.nbytes
     ]
-    peaks = [
-        (text(phase.name, NAME), phase.peak_mb, (size(1e6 * phase.peak_mb),))
-        for phase in phases(history)
-        if phase.peak_mb is not None
-    ]
-    training = "<h3>Peak memory of the process until the end of each phase</h3>\n" + bars(peaks, ("phase", "memory"))
-    return bars(rows, ("array of the model", "size", "shape", "type")) + (training if peaks else "")
+    return bars(rows, ("array", "size", "shape", "type"))

@@ -1,3 +1,5 @@
+"""Balanced clusters of labels."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,11 +7,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
-from lightdxml.training.clustering import balanced_clusters, label_centroids, meta_labels
+from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids
 
 
 def directions(rng: np.random.Generator, centres: int, each: int, width: int = 40) -> csr_matrix:
-    """Make rows of length 1 around some directions that share no column, in an order of no meaning."""
+    """Make unit rows around some directions that share no column."""
     rows = np.zeros((centres * each, width), dtype=np.float32)
     part = width // centres
     for i in range(len(rows)):
@@ -20,7 +22,7 @@ def directions(rng: np.random.Generator, centres: int, each: int, width: int = 4
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_two_directions_are_told_apart(seed: int) -> None:
+def test_two_directions_are_separated(seed: int) -> None:
     rows = directions(np.random.default_rng(seed), centres=2, each=20)
     found = balanced_clusters(rows, np.arange(40, dtype=np.int32), 2, seed)
     assert len(set(found[::2])) == len(set(found[1::2])) == 1
@@ -33,7 +35,7 @@ def test_clusters_differ_by_at_most_one_in_size() -> None:
     assert sizes.max() - sizes.min() <= 1
 
 
-def test_halving_raises_the_cosine_to_the_own_direction() -> None:
+def test_bisection_raises_the_cosine_with_the_own_center() -> None:
     rng = np.random.default_rng(3)
     rows = csr_matrix(np.maximum(rng.normal(size=(200, 30)), 0).astype(np.float32))
     rows = csr_matrix(rows.multiply(1 / np.sqrt(rows.multiply(rows).sum(axis=1))), dtype=np.float32)
@@ -60,10 +62,10 @@ def test_more_clusters_than_labels_leave_some_empty() -> None:
     assert len(set(found.tolist())) == 3
 
 
-def test_meta_labels_are_the_clusters_of_a_documents_labels() -> None:
+def test_cluster_labels_are_the_clusters_of_the_labels_of_a_document() -> None:
     Y = csr_matrix(np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]], dtype=np.float32))
-    meta = meta_labels(Y, np.array([0, 0, 1, -1], dtype=np.int32), 2)
-    assert meta.toarray().tolist() == [[1, 0], [1, 1], [0, 0]]
+    found = cluster_labels(Y, np.array([0, 0, 1, -1], dtype=np.int32), 2)
+    assert found.toarray().tolist() == [[1, 0], [1, 1], [0, 0]]
 
 
 def test_centroids_have_length_one_or_are_zero() -> None:

@@ -1,4 +1,4 @@
-"""`lightdxml report`."""
+"""The page that `lightdxml report` writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,27 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
-from lightdxml.report.analysis import Measured, Outcome, by_frequency, measure, outcome
-from lightdxml.report.page import _shares
-from tests.cli.test_data import run
+from lightdxml.report import training
+from tests.support.commands import run
 
 HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
-FAST: dict[str, Any] = {"D": 8, "e_model": 4, "e_hat_label": 2, "k": 3, "seed": 1}
+FAST: dict[str, Any] = {"dim": 8, "epochs": 4, "dense.refresh_every": 2, "shortlist_size": 3, "random_state": 1}
 HEADINGS = (
     "Accuracy",
-    "Training",
-    "How much each view counts",
+    "Rare and frequent labels",
     "Precision or rare labels",
-    "From rare to frequent",
-    "Most confused",
-    "Time",
-    "Memory",
-    "A few documents",
+    "Confused labels",
+    "Examples",
+    "Training",
+    "Weights of the views",
+    "Time and memory",
+    "Size of the model",
+    "Reproduce",
 )
 
 
 class Reader(HTMLParser):
-    """Follows what is open, and collects text and attributes."""
+    """Follows open tags, and collects text and attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,12 +64,12 @@ class Reader(HTMLParser):
 
 
 def read(page: str) -> Reader:
-    """Read a page, which must be well formed, safe and complete in itself."""
+    """Read a page, which must be well formed, safe and self-contained."""
     reader = Reader()
     reader.feed(page)
     reader.close()
     assert reader.open == []
-    assert len(set(reader.ids)) == len(reader.ids), "an id stands twice"
+    assert len(set(reader.ids)) == len(reader.ids), "ids are not unique"
     assert all(link.startswith("#") for link in reader.links)
     assert reader.tags.isdisjoint({"script", "link", "img", "iframe"})
     namespaces = r'xmlns(:xlink)?="http://www\.w3\.org/[^"]*"'
@@ -95,14 +94,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory, data: Dataset) -> Path:
     folder = tmp_path_factory.mktemp("report")
     save(data, folder / "tiny", "jsonl")
     assert data.train.texts is not None
-    estimator = LightDXML(**FAST).fit(list(data.train.texts), data.train.Y, label_names=data.label_names)
+    estimator = LightDXML(options=FAST).fit(list(data.train.texts), data.train.Y, label_names=data.label_names)
     estimator.save(folder / "model")
     return folder
 
 
 @pytest.fixture(scope="module")
 def page(folder: Path) -> str:
-    """The report of that model, under the name that it has unless told."""
+    """The report about that model, in the default file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         assert "model-report.html" in run("report", folder / "model", "--data", folder / "tiny")
@@ -114,9 +113,9 @@ def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> No
     words = " ".join(reader.words)
     for heading in HEADINGS:
         assert heading in words
-    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "seconds", "precision @5"):
+    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "precision @5"):
         assert drawn in reader.words
-    assert "γ is 0.4; no other was tried in training." in words
+    assert "γ is 0.4; no other value was tried." in words
     assert "Document 0" in reader.words
 
 
@@ -127,7 +126,7 @@ def test_the_figures_are_those_of_evaluate(folder: Path, page: str) -> None:
         assert f"<td>{name}</td>{cells}" in page
 
 
-def test_hostile_names_and_texts_are_shown_and_not_obeyed(page: str) -> None:
+def test_hostile_names_and_texts_are_escaped(page: str) -> None:
     assert "<script" not in page
     assert "\x00" not in page
     shown = '<script>alert("x")</script> & $\\frac{ \' 😀 </svg>'
@@ -135,19 +134,19 @@ def test_hostile_names_and_texts_are_shown_and_not_obeyed(page: str) -> None:
     assert "<b>bold</b> nothing" in read(page).words
 
 
-def test_the_same_report_has_the_same_bytes_at_any_number_of_threads(
+def test_the_report_has_the_same_bytes_at_any_number_of_threads(
     folder: Path, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    run("report", folder / "model", "--data", folder / "tiny", "--out", "model-report.html", "--threads", "1")
+    run("report", folder / "model", "--data", folder / "tiny", "--out", "model-report.html", "--n-jobs", "1")
     assert (folder / "model-report.html").read_text(encoding="utf-8") == page
     assert sorted(path.name for path in folder.iterdir()) == ["model", "model-report.html", "tiny"]
 
 
-def test_a_model_of_features_without_names_and_history_on_a_file_of_documents(tmp_path: Path) -> None:
+def test_a_model_of_features_without_names_and_history_has_a_report(tmp_path: Path) -> None:
     X = csr_matrix(np.tile(np.eye(4, dtype=np.float32), (10, 1)))
     Y = csr_matrix(np.tile(np.eye(4, dtype=np.float32)[[0, 1, 1, 2]], (10, 1)))
-    estimator = LightDXML(**FAST, beta=0.5).fit(X, Y)
+    estimator = LightDXML(options=FAST | {"beta": 0.5}).fit(X, Y)
     estimator.history_ = []
     estimator.save(tmp_path / "model")
     saved = save(Dataset("bare", Split(Y=Y, X=X)), tmp_path / "bare", "xc")
@@ -158,57 +157,62 @@ def test_a_model_of_features_without_names_and_history_on_a_file_of_documents(tm
     assert "TRAINING-DATA" in words
 
 
-def test_what_is_no_report_is_not_written_over(folder: Path, tmp_path: Path) -> None:
+def test_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
     report = ("report", folder / "model", "--data", folder / "tiny", "--out")
     thesis = tmp_path / "thesis.txt"
     thesis.write_text("years of work", encoding="utf-8")
-    for out, says in ((thesis, "no report"), (tmp_path, "is a folder"), (thesis / "page.html", "cannot be")):
+    for out, says in ((thesis, "not a report"), (tmp_path, "is a folder"), (thesis / "page.html", "cannot be")):
         with pytest.raises(ValueError, match=says):
             run(*report, out)
     assert thesis.read_text(encoding="utf-8") == "years of work"
-
-
-def test_ignored_pairs_leave_the_ranking_and_the_truth(folder: Path, data: Dataset) -> None:
-    from lightdxml import load
-
-    estimator = load(folder / "model")
-    assert data.test is not None
-    plain = measure(estimator, data.test.texts, data.test.Y)
-    rows = np.flatnonzero(plain.ranked[:, 0] >= 0)
-    first = plain.ranked[rows, 0]
-    ignore = csr_matrix((np.ones(len(first)), (rows, first)), shape=data.test.Y.shape)
-    left = measure(estimator, data.test.texts, data.test.Y, ignore)
-    np.testing.assert_array_equal(left.ranked[rows, :-1], plain.ranked[rows, 1:])
-    assert left.Y[rows, first].sum() == 0
-
-
-def test_labels_are_counted_as_by_hand() -> None:
-    Y = csr_matrix([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
-    ranked = np.array([[0, 2], [2, 1], [2, -1]], dtype=np.int32)
-    counted = outcome(Measured(Y, ranked, np.zeros(ranked.shape, dtype=np.float32), 0.0))
-    assert counted.wrong.tolist() == [0, 0, 3, 0]
-    assert counted.missed.tolist() == [0, 1, 0, 1]
-    assert [(one.missed, one.given, one.documents) for one in counted.confusions] == [(1, 2, 1), (3, 2, 1)]
-
-
-def test_bins_reach_from_labels_never_seen_to_the_most_frequent() -> None:
-    frequency = np.array([0, 1, 3, 10, 11, 1000, 1001])
-    ones = np.ones(len(frequency), dtype=np.int64)
-    bins = by_frequency(Outcome(ones, ones, ones, [], 1), frequency)
-    assert [part.name for part in bins] == ["0", "1", "2–3", "4–10", "11–30", "301–1,000", "1,001–3,000"]
-    assert all(part.labels == 1 and part.recall == part.precision == 100 for part in bins)
 
 
 def measured(value: float) -> dict[str, float]:
     return {f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)}
 
 
-def test_shares_that_were_tried_are_drawn_with_the_one_that_was_chosen() -> None:
-    surface = [((beta, gamma), measured(60 + beta + gamma)) for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
-    history = [{"phase": "blend", "surface": surface}]
-    model = SimpleNamespace(sparse=object(), tree=None, beta=0.2, gamma=0.4)
-    subject: Any = SimpleNamespace(estimator=SimpleNamespace(model_=model, history_=history))
-    shown = _shares(subject)
-    assert "γ: 0 the dense views alone, 1 the sparse view alone" in shown
+def test_the_chart_of_gamma_shows_the_grid_at_the_chosen_beta(four_views: LightDXML) -> None:
+    grid = [[[beta, gamma], measured(60 + beta + gamma)] for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
+    shown = training.weights(four_views.model_, [{"phase": "blend", "beta": 0.2, "gamma": 0.4, "grid": grid}])
+    assert "γ: 0 dense views only, 1 linear view only" in shown
     assert "<b>0.4 ✓</b>" in shown
-    assert "60.60" in shown, "with the β that was chosen"
+    assert "60.60" in shown
+    assert "60.50" not in shown.split("<table")[-1].split("<b>")[1], "the row of the other β"
+
+
+def test_the_chart_of_beta_shows_the_validation_that_was_kept(paper_model: LightDXML) -> None:
+    shown = training.weights(paper_model.model_, paper_model.history_)
+    assert "β: 0 label embeddings only, 1 classifier only" in shown
+    assert f"<b>{paper_model.model_.blend.weights['classifier']:g} ✓</b>" in shown
+
+
+def test_every_view_has_its_weight_on_the_page(four_views: LightDXML) -> None:
+    shown = training.weights(four_views.model_, four_views.history_)
+    for name, weight in four_views.model_.blend.weights.items():
+        assert f"<td>{name}</td>" in shown
+        assert f'<td class="number">{weight:.3g}</td>' in shown
+
+
+def test_every_array_of_the_views_is_listed(four_views: LightDXML) -> None:
+    shown = training.sizes(four_views.model_)
+    for view in four_views.model_.views.values():
+        for name, array in view.arrays().items():
+            assert (f"<td>{name}</td>" in shown) == (array.nbytes > 0), name
+
+
+def test_the_effect_of_tail_is_shown(paper_model: LightDXML) -> None:
+    points = [[tail / 10, measured(60 - tail)] for tail in range(11)]
+    shown = training.tail([{"phase": "tail", "curve": points}])
+    assert "tail: 0 for precision, 1 for rare labels" in shown
+    for name in ("P@1", "P@5", "PSP@1", "PSP@5"):
+        assert f">{name}<" in shown
+    assert "50.00" in shown
+    assert "changed nothing" in training.tail([{"phase": "tail", "curve": [[0, measured(1)], [1, measured(1)]]}])
+
+
+@pytest.mark.parametrize("entry", [{}, {"curve": 5}, {"curve": [[0, {"P@1": 1}], [1, {"P@1": 1}]]}])
+def test_a_history_without_figures_is_no_error(four_views: LightDXML, entry: dict[str, Any]) -> None:
+    for phase in ("tail", "blend", "validation"):
+        history = [{"phase": phase, "kept": True, "grid": entry.get("curve"), **entry}]
+        assert "no record of the effect" in training.tail(history)
+        assert "no record of how the weights were chosen" in training.weights(four_views.model_, history)
