@@ -1,8 +1,8 @@
-"""Byte-level fuzzing of every reader: `python -m tests.fuzz_readers --minutes 5 --seed 0`.
+"""Fuzz every reader: `python -m tests.fuzz_readers --minutes 5 --seed 0`.
 
-Small valid files are damaged at random and read. What must happen: a `DataError` in one line, or a data set that is
-valid and, for XC text, equal to what the plain reference reader makes of the same bytes. What must not: any other
-error, a hang, a crash. The input of a failure is left in the folder that is printed.
+Small valid files are damaged at random and read. Each must give a `DataError` with a one-line message, or a valid data
+set that, for XC text, equals that of the reference reader. Any other error, a hang or a crash is a failure. Its input
+stays in the folder that is printed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ import scipy.sparse
 
 from lightdxml.data import DataError, Dataset, load
 from tests.data import reference
-from tests.data.test_load import CSV, JSONL, MATRIX_X, MATRIX_Y, RAW, XC
-from tests.data.test_load import PACKERS as PACK
+from tests.data.samples import COMPRESSORS, CSV, JSONL, XC_JSON, XC_MATRIX_X, XC_MATRIX_Y, XC_TEXT
 
 SECONDS_EACH = 20
 TOKENS = [
@@ -38,19 +37,19 @@ def npz_bytes() -> bytes:
 
 
 def seeds() -> dict[str, dict[str, bytes]]:
-    """Return folders of valid files, by a name for each; the first file is the one to damage."""
+    """Return folders of valid files by name; the first file of each is the one to damage."""
     npz = npz_bytes()
     return {
-        "xc": {"train.txt": XC.encode()},
+        "xc": {"train.txt": XC_TEXT.encode()},
         "svmlight": {"train.txt": b"0,2 1:0.5 # x\n1 0:1 2:2\n"},
-        "features": {"trn_X_Xf.txt": MATRIX_X.encode(), "trn_X_Y.txt": MATRIX_Y.encode()},
-        "labels": {"trn_X_Y.txt": MATRIX_Y.encode(), "trn_X_Xf.txt": MATRIX_X.encode()},
-        "filter": {"filter_labels_train.txt": b"0 1\n1 2\n", "train.txt": XC.encode()},
-        "split": {"a_trSplit.txt": b"1\n", "a_tstSplit.txt": b"2\n", "a_data.txt": XC.encode()},
-        "names": {"label_names.json": b'["a", "b", "c", "d"]', "train.txt": XC.encode()},
+        "features": {"trn_X_Xf.txt": XC_MATRIX_X.encode(), "trn_X_Y.txt": XC_MATRIX_Y.encode()},
+        "labels": {"trn_X_Y.txt": XC_MATRIX_Y.encode(), "trn_X_Xf.txt": XC_MATRIX_X.encode()},
+        "filter": {"filter_labels_train.txt": b"0 1\n1 2\n", "train.txt": XC_TEXT.encode()},
+        "split": {"a_trSplit.txt": b"1\n", "a_tstSplit.txt": b"2\n", "a_data.txt": XC_TEXT.encode()},
+        "names": {"label_names.json": b'["a", "b", "c", "d"]', "train.txt": XC_TEXT.encode()},
         "names-map": {"label_names.json": b'{"pet": "P"}', "train.jsonl": JSONL.encode()},
         "jsonl": {"train.jsonl": JSONL.encode()},
-        "raw": {"trn.json": RAW.encode()},
+        "raw": {"trn.json": XC_JSON.encode()},
         "csv": {"train.csv": CSV.encode()},
         "npz": {"x.npz": npz, "y.npz": npz},
     }
@@ -97,7 +96,7 @@ def same_as_reference(data: Dataset, content: bytes) -> None:
         assert X.data[X.indptr[i] : X.indptr[i + 1]].tolist() == [features[key] for key in sorted(features)]
 
 
-def hung(*_: object) -> None:
+def time_out(*_: object) -> None:
     raise TimeoutError(f"reading took more than {SECONDS_EACH} s")
 
 
@@ -105,18 +104,18 @@ def run(minutes: float, seed: int) -> None:
     rng = random.Random(seed)
     counts: collections.Counter[str] = collections.Counter()
     cases = seeds()
-    signal.signal(signal.SIGALRM, hung)
+    signal.signal(signal.SIGALRM, time_out)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-readers-"))
-    print(f"inputs are written to {folder}")
+    print(f"inputs are in {folder}")
     end = time.monotonic() + 60 * minutes
     while time.monotonic() < end:
         name = rng.choice(list(cases))
         target, *others = cases[name]
-        suffix = rng.choice((*PACK, ""))
+        suffix = rng.choice((*COMPRESSORS, ""))
         content = damage(cases[name][target], rng)
-        stored = PACK[suffix](content)
+        stored = COMPRESSORS[suffix](content)
         if suffix and rng.random() < 0.5:
-            content, stored = b"", damage(PACK[suffix](cases[name][target]), rng)
+            content, stored = b"", damage(COMPRESSORS[suffix](cases[name][target]), rng)
         for path in folder.iterdir():
             path.unlink()
         for other in others:
@@ -131,7 +130,7 @@ def run(minutes: float, seed: int) -> None:
             counts[f"{name}: read"] += 1
         except DataError as error:
             assert "\n" not in str(error), error
-            counts[f"{name}: refused"] += 1
+            counts[f"{name}: rejected"] += 1
         finally:
             signal.alarm(0)
     for key in sorted(counts):

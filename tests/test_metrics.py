@@ -1,8 +1,7 @@
-"""The measures, against values worked out by hand and against napkinXC's."""
+"""Metrics: equal to values worked out by hand and to napkinXC's."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, random_array
 
-from lightdxml import metrics
-from lightdxml.metrics import evaluate, inverse_propensity
+from lightdxml.metrics import evaluate, inverse_propensity, precision_at_k
 
 napkin = pytest.importorskip("napkinxc.metrics")
 
@@ -22,7 +20,7 @@ Y = csr_matrix([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 
 RANKED = [[0, 1, 2], [3, 1, 4], [0, 1, 2], [4, 3, 0]]
 
 
-def test_precision_divides_by_k_and_counts_documents_without_labels() -> None:
+def test_precision_divides_by_k_and_documents_without_labels_count() -> None:
     result = evaluate(Y, RANKED, k=(1, 2, 3))
     assert result["P@1"] == 25.0
     assert result["P@2"] == pytest.approx(100 * (1 / 2 + 1 / 2 + 0 + 1 / 2) / 4)
@@ -33,20 +31,20 @@ def test_recall_divides_by_the_number_of_labels() -> None:
     assert evaluate(Y, RANKED, k=3)["R@3"] == pytest.approx(100 * (1 + 1 + 0 + 2 / 4) / 4)
 
 
-def test_ndcg_is_normalised_by_what_the_document_allows() -> None:
+def test_ndcg_is_divided_by_the_best_value_for_the_document() -> None:
     d = 1 / np.log2([2, 3, 4])
     by_hand = [(d[0] + d[2]) / (d[0] + d[1]), d[1] / d[0], 0.0, (d[1] + d[2]) / d.sum()]
     assert evaluate(Y, RANKED, k=3)["nDCG@3"] == pytest.approx(100 * np.mean(by_hand))
 
 
-def test_psp_is_summed_gain_over_best_summed_gain() -> None:
+def test_psp_is_the_sum_of_gains_over_the_best_sum() -> None:
     q = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     got = (q[0] + q[2]) + q[1] + (q[3] + q[0])
     best = (q[2] + q[0]) + q[1] + (q[3] + q[2] + q[1])
     assert evaluate(Y, RANKED, k=3, inv_propensity=q)["PSP@3"] == pytest.approx(100 * got / best)
 
 
-def test_psndcg_discounts_gain_and_best_gain_alike() -> None:
+def test_psndcg_discounts_gains_and_best_gains() -> None:
     q = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     d = 1 / np.log2([2, 3, 4])
     norm = [d[:2].sum(), d[0], 1, d.sum()]
@@ -56,8 +54,8 @@ def test_psndcg_discounts_gain_and_best_gain_alike() -> None:
     assert evaluate(Y, RANKED, k=3, inv_propensity=q)["PSnDCG@3"] == pytest.approx(expected)
 
 
-def test_coverage_is_the_share_of_occurring_labels_got_right_once() -> None:
-    # Occurring: 0, 1, 2, 3; right within three places: 0, 2, 1, 3. Within one: 0.
+def test_coverage_is_the_share_of_occurring_labels_with_a_hit() -> None:
+    # Labels 0 to 3 occur. All have a hit within three ranks, only 0 within one.
     result = evaluate(Y, RANKED, k=(1, 3))
     assert result["coverage@1"] == 25.0
     assert result["coverage@3"] == 100.0
@@ -114,7 +112,7 @@ def test_macro_f1_equals_napkinxc_where_the_last_label_occurs() -> None:
 
 def test_equals_napkinxc_on_real_data(see_also: Any) -> None:
     train, test = see_also.train, see_also.test
-    # A ranking that knows something: the labels' frequency, times noise.
+    # A ranking better than chance: label frequency times noise.
     frequency = np.asarray(train.Y.sum(axis=0)).ravel() + 0.1
     rng = np.random.default_rng(0)
     dense = frequency * rng.random((len(test), test.Y.shape[1])) + 3 * test.Y.toarray() * rng.random(test.Y.shape)
@@ -130,7 +128,7 @@ def test_equals_napkinxc_on_real_data(see_also: Any) -> None:
     ),
     st.integers(1, 12),
 )
-def test_measures_lie_between_0_and_100_and_a_perfect_ranking_reaches_100(
+def test_metrics_are_from_0_to_100_and_a_perfect_ranking_reaches_100(
     drawn: tuple[int, list[tuple[set[int], list[int]]]], k: int
 ) -> None:
     labels, rows = drawn
@@ -165,7 +163,7 @@ def test_sparse_dense_and_ranked_predictions_agree(dtype: Any) -> None:
         assert evaluate(Y, predicted, k=5) == expected
 
 
-def test_of_equal_scores_the_lower_label_comes_first() -> None:
+def test_ties_go_to_the_lower_label() -> None:
     scores = csr_matrix([[0.5, 0.5, 0.5, 0.5]])
     assert evaluate(csr_matrix([[1, 0, 0, 0]]), scores, k=1)["P@1"] == 100
     assert evaluate(csr_matrix([[0, 0, 0, 1]]), scores, k=3)["P@3"] == 0
@@ -177,20 +175,20 @@ def test_labels_that_are_not_stored_are_not_predicted() -> None:
     assert result["P@2"] == 50.0
 
 
-def test_k_above_the_number_of_labels_counts_empty_places_as_wrong() -> None:
+def test_missing_predictions_count_as_wrong() -> None:
     result = evaluate(csr_matrix([[1, 1]]), [[1, 0]], k=10)
     assert result["P@10"] == pytest.approx(20)
     assert result["R@10"] == result["nDCG@10"] == 100
 
 
-def test_explicit_zeros_in_the_truth_are_no_labels() -> None:
+def test_explicit_zeros_are_not_labels() -> None:
     Y = csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(1, 2))
     assert evaluate(Y, [[1, 0]], k=1)["P@1"] == 0
 
 
 @pytest.mark.parametrize("as_matrix", [False, True])
 @pytest.mark.parametrize("as_scores", [False, True])
-def test_ignored_pairs_count_neither_as_right_nor_as_wrong(as_matrix: bool, as_scores: bool) -> None:
+def test_ignored_pairs_count_as_neither_right_nor_wrong(as_matrix: bool, as_scores: bool) -> None:
     Y = csr_matrix([[1, 1, 0, 0], [0, 0, 1, 0]])
     predicted: Any = [[0, 3, 1], [2, 1, 0]]
     if as_scores:
@@ -198,46 +196,38 @@ def test_ignored_pairs_count_neither_as_right_nor_as_wrong(as_matrix: bool, as_s
     pairs: Any = np.array([[0, 0], [0, 3]])
     ignore = csr_matrix((np.ones(2), (pairs[:, 0], pairs[:, 1])), shape=Y.shape) if as_matrix else pairs
     result = evaluate(Y, predicted, k=(1, 2), ignore=ignore)
-    # In document 0 label 1 moves up to the first place and is all that is left to find.
+    # In document 0, label 1 moves up to the first rank and is the only label left.
     assert result["P@1"] == 100
     assert result["R@1"] == 100
     assert result["nDCG@2"] == 100
 
 
-def test_an_ignored_pair_that_is_not_ranked_changes_nothing() -> None:
+def test_ignored_pair_that_is_not_ranked_changes_nothing() -> None:
     Y = csr_matrix([[1, 0, 0, 0], [0, 1, 0, 0]])
     ranked = [[-1, 0], [1]]
     assert evaluate(Y, ranked, k=(1, 2), ignore=[[0, 3]]) == evaluate(Y, ranked, k=(1, 2))
 
 
-def test_scores_stored_in_two_entries_are_added() -> None:
+def test_duplicate_scores_are_added() -> None:
     scores = csr_matrix(([0.3, 0.3, 0.5], [0, 0, 1], [0, 3]), shape=(1, 2))
     assert evaluate(csr_matrix([[1, 0]]), scores, k=(1, 2))["P@1"] == 100
 
 
-def test_a_very_large_k_costs_no_more_than_all_labels() -> None:
+def test_very_large_k_costs_no_more_than_all_labels() -> None:
     result = evaluate(Y, RANKED, k=(5, 10**9))
     assert result["P@1000000000"] == pytest.approx(result["P@5"] * 5 / 10**9)
     assert result["nDCG@1000000000"] == result["nDCG@5"]
 
 
-def test_no_pairs_to_ignore_changes_nothing() -> None:
+def test_empty_list_of_pairs_to_ignore_changes_nothing() -> None:
     assert evaluate(Y, RANKED, ignore=np.empty((0, 2), dtype=np.int64)) == evaluate(Y, RANKED)
 
 
-def test_single_measures_equal_those_of_evaluate() -> None:
-    q = inverse_propensity(Y)
-    result = evaluate(Y, RANKED, k=2, inv_propensity=q)
-    assert metrics.precision_at_k(Y, RANKED, 2) == result["P@2"]
-    assert metrics.recall_at_k(Y, RANKED, 2) == result["R@2"]
-    assert metrics.ndcg_at_k(Y, RANKED, 2) == result["nDCG@2"]
-    assert metrics.psp_at_k(Y, RANKED, q, 2) == result["PSP@2"]
-    assert metrics.psndcg_at_k(Y, RANKED, q, 2) == result["PSnDCG@2"]
-    assert metrics.coverage_at_k(Y, RANKED, 2) == result["coverage@2"]
-    assert metrics.macro_f1_at_k(Y, RANKED, 2) == result["macro-F1@2"]
+def test_precision_at_k_equals_that_of_evaluate() -> None:
+    assert precision_at_k(Y, RANKED, 2) == evaluate(Y, RANKED, k=2)["P@2"]
 
 
-def test_results_are_the_same_bits_at_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_threads_does_not_change_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     Y, scores = _random(rng, 40_000, 50, 0.05), _random(rng, 40_000, 50, 0.1)
     results = []
@@ -258,32 +248,28 @@ def test_inputs_are_not_changed() -> None:
 @pytest.mark.parametrize(
     ("predicted", "kwargs", "message"),
     [
-        ([[0], [1]], {}, "one row for each of 4 documents"),
+        ([[0], [1]], {}, "one row per document, 4"),
         ([[0], [1], [2], [5]], {}, "outside of -1 … 4"),
-        ([[0, 0], [1], [2], [3]], {"k": 2}, "document 0 has a label twice"),
+        ([[0, 0], [1], [2], [3]], {"k": 2}, "document 0 contains a label twice"),
         (np.zeros((4, 2)), {}, "dense scores have shape"),
         (csr_matrix((4, 9)), {}, "scores have shape"),
-        (csr_matrix([[np.nan, 0, 0, 0, 0]] * 4), {}, "hold NaN"),
-        (RANKED, {"k": 0}, "whole number from 1"),
-        (RANKED, {"k": 2.5}, "whole number from 1"),
-        (RANKED, {"k": True}, "whole number from 1"),
-        (RANKED, {"k": []}, "whole number from 1"),
-        (RANKED, {"inv_propensity": [1.0]}, "one entry for each of 5 labels"),
+        (csr_matrix([[np.nan, 0, 0, 0, 0]] * 4), {}, "contain NaN"),
+        (RANKED, {"k": 0}, "an integer of at least 1"),
+        (RANKED, {"k": 2.5}, "an integer of at least 1"),
+        (RANKED, {"k": True}, "an integer of at least 1"),
+        (RANKED, {"k": []}, "an integer of at least 1"),
+        (RANKED, {"inv_propensity": [1.0]}, "one entry per label, 5"),
         (RANKED, {"inv_propensity": [np.inf] * 5}, "negative or infinite"),
         (RANKED, {"ignore": [[0, 7]]}, "outside of Y_true"),
-        (RANKED, {"ignore": [0, 1]}, "no list of pairs"),
-        ([["a"], [1], [2], [3]], {}, "something else than label numbers"),
+        (RANKED, {"ignore": [0, 1]}, "not a list of pairs"),
+        ([["a"], [1], [2], [3]], {}, "give label ids, which are integers"),
     ],
 )
-def test_bad_input_is_said_in_one_sentence(predicted: Any, kwargs: Any, message: str) -> None:
+def test_invalid_input_is_rejected(predicted: Any, kwargs: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         evaluate(Y, predicted, **kwargs)
 
 
-def test_an_empty_truth_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing to measure"):
+def test_empty_labels_are_rejected() -> None:
+    with pytest.raises(ValueError, match="nothing to evaluate"):
         evaluate(csr_matrix((0, 3)), np.empty((0, 1), dtype=int))
-
-
-def test_measures_do_not_import_napkinxc() -> None:
-    assert "napkin" not in Path(metrics.__file__).read_text(encoding="utf-8")

@@ -477,7 +477,7 @@ def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[
         if odd := [label for label in row if not isinstance(label, str)]:
             raise ValueError(f"document {i} has label {odd[0]!r} among names: labels must be all names or all ids")
     index = LabelIndex(names or ())
-    numbered = [index.numbers(str(label) for label in row) for row in rows]
+    numbered = [index.ids(str(label) for label in row) for row in rows]
     return label_matrix(numbered, len(index.names)), index.names
 
 

@@ -1,15 +1,14 @@
-"""How good a ranking of labels is, as the Extreme Classification repository defines it, in percent.
+"""Metrics of rankings, in percent, as the Extreme Classification repository defines them.
 
-Every function takes the true labels and, as predictions, either sparse scores (what is not stored is not predicted),
-dense scores, or ranked label numbers (whole numbers, best first, -1 for none). Documents without labels count, with
-a value of 0, in every mean over documents.
+Predictions are sparse scores (labels that are not stored are not predicted), dense scores, or ranked label ids
+(integers, best first, -1 for none). Documents without labels count as 0 in every mean over documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -21,19 +20,20 @@ from lightdxml.kernels import parallel, ranking
 Predictions: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]]"
 Ignore: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]] | None"
 Cutoffs: TypeAlias = "int | Iterable[int]"
+T = TypeVar("T")
 
 _CHUNK_ROWS = 1 << 14
 
 
 def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]:
-    """Return 1/p for each label: how much more a rare label counts (Jain, Prabhu and Varma, 2016).
+    """Return the inverse propensity 1/p of each label, which is larger for rare labels (Jain, Prabhu and Varma, 2016).
 
     Parameters
     ----------
     Y_train
         The training labels, documents × labels.
     A, B
-        The data set's constants; .55 and 1.5 unless the repository gives others.
+        The constants of the data set. The defaults are .55 and 1.5; the repository states others for some data sets.
 
     Examples
     --------
@@ -41,14 +41,14 @@ def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> 
     >>> inverse_propensity(csr_matrix([[1, 0], [1, 0], [1, 1]])).round(3).tolist()
     [1.071, 1.099]
     """
-    Y = _labels(Y_train, "Y_train")
+    Y = _binary_labels(Y_train, "Y_train")
     return inverse_propensity_of(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0], A, B)
 
 
 def inverse_propensity_of(
     counts: NDArray[np.integer[Any]], n_documents: int, A: float = 0.55, B: float = 1.5
 ) -> NDArray[np.float64]:
-    """Return 1/p for each label from its number of training documents and the number of all.
+    """Return the inverse propensity of each label from its number of training documents and the total number.
 
     >>> inverse_propensity_of(np.array([3, 1]), 3).round(3).tolist()
     [1.071, 1.099]
@@ -65,21 +65,27 @@ def evaluate(
     inv_propensity: ArrayLike | None = None,
     ignore: Ignore = None,
 ) -> dict[str, float]:
-    """Return all measures at every k, in percent.
+    """Return all metrics at every cutoff, in percent.
+
+    P@k is the share of the first k labels that are true; missing predictions count as wrong. R@k is the share of a
+    document's labels among the first k. nDCG@k discounts gains by log₂(rank + 1) and divides by the best value for the
+    document. PSP@k and PSnDCG@k weight gains by inverse propensity and divide the sum over all documents by the best
+    possible sum. coverage@k is the share of occurring labels that are right for at least one document. macro-F1@k is
+    the mean over all labels of the F1 score of the first k.
 
     Parameters
     ----------
     Y_true
-        The true labels, documents × labels; what is stored and not zero is true.
+        The true labels, documents × labels; nonzero entries are true.
     predicted
-        Sparse or dense scores, or ranked label numbers.
+        Sparse or dense scores, or ranked label ids.
     k
-        One cut-off or several.
+        One cutoff or several.
     inv_propensity
-        What `inverse_propensity` returns for the training labels; without it there is no PSP and no PSnDCG.
+        The result of `inverse_propensity` for the training labels; without it there are no PSP and PSnDCG.
     ignore
-        Pairs (document, label) that count neither as right nor as wrong nor as missing: an array of shape (n, 2) or
-        a sparse matrix. What is ranked below an ignored label moves up.
+        Pairs (document, label) that count as neither right, wrong nor missing: an array of shape (n, 2) or a sparse
+        matrix. Labels that are ranked below an ignored label move up.
 
     Returns
     -------
@@ -93,17 +99,17 @@ def evaluate(
     >>> evaluate(Y, [[0, 1], [2, 1]], k=[1, 2])["P@1"]
     50.0
     """
-    cutoffs = _cutoffs(k)
-    judged = _judge(Y_true, predicted, cutoffs, ignore)
-    means = _mean_gains(judged, inv_propensity)
-    places = judged.ranked.shape[1]
-    result = {f"{name}@{cut}": float(values[min(cut, places) - 1]) for name, values in means.items() for cut in cutoffs}
-    result |= {f"P@{cut}": result[f"P@{cut}"] * min(cut, places) / cut for cut in cutoffs}
-    return result | _label_means(judged, cutoffs)
+    cutoffs = _check_cutoffs(k)
+    compared = _compare(Y_true, predicted, cutoffs, ignore)
+    means = _document_means(compared, inv_propensity)
+    depth = compared.ranked.shape[1]
+    result = {f"{name}@{cut}": float(values[min(cut, depth) - 1]) for name, values in means.items() for cut in cutoffs}
+    result |= {f"P@{cut}": result[f"P@{cut}"] * min(cut, depth) / cut for cut in cutoffs}
+    return result | _label_means(compared, cutoffs)
 
 
 def precision_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """P@k: the share of the first k that is true; places without a prediction count as wrong.
+    """Return P@k, as `evaluate` does.
 
     >>> from scipy.sparse import csr_matrix
     >>> precision_at_k(csr_matrix([[1, 0, 1]]), [[0, 1]], k=2)
@@ -112,109 +118,56 @@ def precision_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignor
     return evaluate(Y_true, predicted, k, ignore=ignore)[f"P@{k}"]
 
 
-def recall_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """R@k: the share of a document's labels that is among the first k.
+def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5)) -> NDArray[np.float64]:
+    """Return the precision of each document in percent, in the mean over these cut-offs.
 
     >>> from scipy.sparse import csr_matrix
-    >>> recall_at_k(csr_matrix([[1, 0, 1]]), [[0, 1]], k=1)
-    50.0
+    >>> document_precision(csr_matrix([[1, 0, 1], [0, 1, 0]]), [[0, 1], [0, 1]], k=(1, 2)).tolist()
+    [75.0, 25.0]
     """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"R@{k}"]
-
-
-def ndcg_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """nDCG@k: gains discounted by log₂(rank + 1), over the best that the document's labels allow.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> round(ndcg_at_k(csr_matrix([[1, 0, 0]]), [[1, 0]], k=2), 3)
-    63.093
-    """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"nDCG@{k}"]
-
-
-def psp_at_k(
-    Y_true: csr_matrix, predicted: Predictions, inv_propensity: ArrayLike, k: int = 5, ignore: Ignore = None
-) -> float:
-    """PSP@k: the summed propensity-weighted gain of all documents over the best possible summed gain.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> psp_at_k(csr_matrix([[1, 0], [0, 1]]), [[0], [0]], [1.0, 3.0], k=1)
-    25.0
-    """
-    return evaluate(Y_true, predicted, k, inv_propensity, ignore)[f"PSP@{k}"]
-
-
-def psndcg_at_k(
-    Y_true: csr_matrix, predicted: Predictions, inv_propensity: ArrayLike, k: int = 5, ignore: Ignore = None
-) -> float:
-    """PSnDCG@k: as PSP@k, with each document's gains discounted and normalised as in nDCG@k.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> psndcg_at_k(csr_matrix([[1, 0], [0, 1]]), [[0], [0]], [1.0, 3.0], k=1)
-    25.0
-    """
-    return evaluate(Y_true, predicted, k, inv_propensity, ignore)[f"PSnDCG@{k}"]
-
-
-def coverage_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """coverage@k: the share of the labels that occur for which at least one document is got right.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> coverage_at_k(csr_matrix([[1, 0], [0, 1]]), [[0], [0]], k=1)
-    50.0
-    """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"coverage@{k}"]
-
-
-def macro_f1_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """macro-F1@k: the mean over all labels of the F1 of predicting the first k; 0 for labels never seen.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> round(macro_f1_at_k(csr_matrix([[1, 0], [0, 1]]), [[0], [0]], k=1), 3)
-    33.333
-    """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"macro-F1@{k}"]
+    hits = _compare(Y_true, predicted, _check_cutoffs(k), None).hits
+    precision: NDArray[np.float64] = 100 * np.mean([hits[:, :cut].sum(axis=1) / cut for cut in k], axis=0)
+    return precision
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """Ranked labels of every document, and which of them are true."""
+class _Compared:
+    """True labels, ranked labels, and which of the ranked labels are true."""
 
     Y: csr_matrix
     ranked: NDArray[np.int32]
     hits: NDArray[np.bool_]
 
 
-def _judge(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ignore: Ignore) -> _Judged:
-    Y = _labels(Y_true, "Y_true")
+def _compare(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ignore: Ignore) -> _Compared:
+    Y = _binary_labels(Y_true, "Y_true")
     if 0 in Y.shape:
-        raise ValueError(f"Y_true has shape {Y.shape}: there is nothing to measure")
-    ignored = _ignored(ignore, Y.shape)
-    # There are no more places than labels: beyond them nothing changes but what P@k divides by.
+        raise ValueError(f"Y_true has shape {Y.shape}: there is nothing to evaluate")
+    ignored = _ignored_labels(ignore, Y.shape)
+    # Beyond the number of labels, only the divisor of P@k changes.
     ranked = _rank(predicted, Y.shape, min(max(cutoffs), Y.shape[1]), ignored)
     if ignored is not None:
-        Y = Y - Y.multiply(ignored)
-        Y = _labels(Y, "Y_true")
+        Y = _binary_labels(Y - Y.multiply(ignored), "Y_true")
     hits = np.empty(ranked.shape, dtype=np.bool_)
-    pointers = Y.indptr.astype(np.int64)
+    indptr = Y.indptr.astype(np.int64)
 
     def find(bounds: tuple[int, int]) -> int:
-        return ranking.find_hits(*bounds, pointers, Y.indices, ranked, hits)
+        return ranking.find_hits(*bounds, indptr, Y.indices, ranked, hits)
 
     repeated = [row for row in _over_rows(find, Y.shape[0]) if row >= 0]
     if repeated:
-        raise ValueError(f"document {repeated[0]} has a label twice in its ranking: each label may stand once")
-    return _Judged(Y, ranked, hits)
+        raise ValueError(f"the ranking of document {repeated[0]} contains a label twice: each label may occur once")
+    return _Compared(Y, ranked, hits)
 
 
-def _over_rows(function: Any, n: int) -> list[Any]:
+def _over_rows(function: Callable[[tuple[int, int]], T], n: int) -> list[T]:
     return parallel.run(function, parallel.ranges(n, parallel.thread_count()))
 
 
-def _labels(Y: csr_matrix, name: str) -> csr_matrix:
-    """Return a 0/1 matrix with sorted int32 columns."""
+def _binary_labels(Y: csr_matrix, name: str) -> csr_matrix:
+    """Return a canonical 0/1 matrix with int32 indices."""
     if isinstance(Y, Sequence) or np.ndim(Y) not in (0, 2):
-        raise ValueError(f"{name} is no matrix of documents × labels: give a sparse matrix or a 2-d array")
+        raise ValueError(f"{name} is not a matrix of documents × labels: give a sparse matrix or a 2-d array")
     Y = csr_matrix(Y)
     if not Y.has_canonical_format or not np.all(Y.data):
         Y = Y.copy()
@@ -223,54 +176,52 @@ def _labels(Y: csr_matrix, name: str) -> csr_matrix:
     return csr_matrix((np.ones(Y.nnz, dtype=np.int8), Y.indices.astype(np.int32, copy=False), Y.indptr), shape=Y.shape)
 
 
-def _cutoffs(k: Cutoffs) -> list[int]:
+def _check_cutoffs(k: Cutoffs) -> list[int]:
     given = list(k) if isinstance(k, Iterable) else [k]
     if not given or any(isinstance(c, bool) or not isinstance(c, int | np.integer) or c < 1 for c in given):
-        raise ValueError(f"k is {k!r}: it must be a whole number from 1, or several")
+        raise ValueError(f"k is {k!r}: it must be an integer of at least 1, or several")
     return sorted({int(cut) for cut in given})
 
 
-def _ignored(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None:
+def _ignored_labels(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None:
     if ignore is None:
         return None
     if isinstance(ignore, scipy.sparse.sparray | scipy.sparse.spmatrix):
         if ignore.shape != shape:
-            raise ValueError(f"ignore has shape {ignore.shape}: it must be that of Y_true, {shape}")
-        return _labels(ignore, "ignore")
+            raise ValueError(f"ignore has shape {ignore.shape}: it must have that of Y_true, {shape}")
+        return _binary_labels(ignore, "ignore")
     pairs = np.asarray(ignore)
     if pairs.size == 0:
         return None
     if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-        raise ValueError("ignore is no list of pairs: give an array of shape (n, 2) of documents and labels")
+        raise ValueError("ignore is not a list of pairs: give an integer array of shape (n, 2) of documents and labels")
     if (pairs < 0).any() or (pairs >= np.array(shape)).any():
-        raise ValueError(f"ignore names a document or label outside of Y_true, which has shape {shape}")
-    ones = np.ones(len(pairs), dtype=np.int8)
-    return _labels(csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=shape, dtype=np.int64), "ignore")
+        raise ValueError(f"ignore has a document or label outside of Y_true, which has shape {shape}")
+    ones = np.ones(len(pairs), dtype=np.int64)
+    return _binary_labels(csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=shape), "ignore")
 
 
 def _rank(predicted: Predictions, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
-    """Return the first k labels of every document, -1 where there are fewer."""
+    """Return the first k labels of every document, padded with -1."""
     if scipy.sparse.issparse(predicted):
         return _rank_scores(csr_matrix(predicted), shape, k, ignored)
     array = _pad(predicted) if isinstance(predicted, Sequence) else np.asarray(predicted)
     if array.ndim != 2 or array.shape[0] != shape[0]:
-        raise ValueError(
-            f"predictions have shape {array.shape}: there must be one row for each of {shape[0]} documents"
-        )
+        raise ValueError(f"predictions have shape {array.shape}: they must have one row per document, {shape[0]}")
     if array.dtype.kind == "f":
         if array.shape != shape:
             raise ValueError(
                 f"dense scores have shape {array.shape}: they must have that of Y_true, {shape}; "
-                "ranked labels must be whole numbers"
+                "ranked labels must be integers"
             )
-        every = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
-        pointers = np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
-        return _rank_scores(csr_matrix((array.ravel(), every, pointers), shape=shape), shape, k, ignored)
+        columns = np.tile(np.arange(shape[1], dtype=np.int32), shape[0])
+        indptr = np.arange(shape[0] + 1, dtype=np.int64) * shape[1]
+        return _rank_scores(csr_matrix((array.ravel(), columns, indptr), shape=shape), shape, k, ignored)
     if array.dtype.kind not in "iu":
-        raise ValueError(f"predictions are of type {array.dtype}: give scores, or whole numbers that rank labels")
+        raise ValueError(f"predictions have type {array.dtype}: give scores, or integers as ranked labels")
     if array.size and (array.min() < -1 or array.max() >= shape[1]):
         raise ValueError(f"a ranked label is outside of -1 … {shape[1] - 1}: Y_true has {shape[1]} labels")
-    return _rank_given(array, k, ignored)
+    return _cut_ranking(array, k, ignored)
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
@@ -279,66 +230,63 @@ def _pad(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     for i, row in enumerate(rows):
         given = np.asarray(row)
         if given.size and given.dtype.kind not in "iu":
-            raise ValueError(f"the ranking of document {i} holds something else than label numbers: {row!r}")
+            raise ValueError(f"the ranking of document {i} is {row!r}: give label ids, which are integers")
         padded[i, : len(row)] = given
     return padded
 
 
-def _rank_given(array: NDArray[Any], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
+def _cut_ranking(array: NDArray[Any], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
+    """Return the first k ranked labels that are not ignored."""
     keep = array.shape[1] if ignored is not None else min(k, array.shape[1])
     ranked = np.full((array.shape[0], max(k, keep)), -1, dtype=np.int32)
     ranked[:, :keep] = array[:, :keep]
     if ignored is not None:
-        pointers = ignored.indptr.astype(np.int64)
+        indptr = ignored.indptr.astype(np.int64)
 
         def drop(bounds: tuple[int, int]) -> None:
-            ranking.drop_ignored(*bounds, pointers, ignored.indices, ranked)
+            ranking.drop_ignored(*bounds, indptr, ignored.indices, ranked)
 
         _over_rows(drop, len(ranked))
     return np.ascontiguousarray(ranked[:, :k])
 
 
 def _rank_scores(scores: csr_matrix, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:
+    """Return the k labels with the highest scores."""
     if scores.shape != shape:
         raise ValueError(f"scores have shape {scores.shape}: they must have that of Y_true, {shape}")
     if not scores.has_canonical_format:
         scores = scores.copy()
         scores.sum_duplicates()
     values = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
-    columns = scores.indices.astype(np.int32, copy=False)
-    pointers = scores.indptr.astype(np.int64)
-    if ignored is None:
-        ignored = csr_matrix(shape, dtype=np.int8)
-    ignore_pointers, ignore_columns = (
-        ignored.indptr.astype(np.int64),
-        ignored.indices.astype(np.int32, copy=False),
+    ignored = csr_matrix(shape, dtype=np.int8) if ignored is None else ignored
+    (indptr, columns), (ignore_indptr, ignore_columns) = (
+        (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)) for matrix in (scores, ignored)
     )
     ranked = np.empty((shape[0], k), dtype=np.int32)
 
     def rank(bounds: tuple[int, int]) -> int:
-        return ranking.top_k(*bounds, pointers, columns, values, ignore_pointers, ignore_columns, ranked)
+        return ranking.top_k(*bounds, indptr, columns, values, ignore_indptr, ignore_columns, ranked)
 
     bad = [row for row in _over_rows(rank, shape[0]) if row >= 0]
     if bad:
-        raise ValueError(f"the scores of document {bad[0]} hold NaN: it has no place in a ranking")
+        raise ValueError(f"the scores of document {bad[0]} contain NaN: it has no rank")
     return ranked
 
 
-def _mean_gains(judged: _Judged, inv_propensity: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
-    """Return P, R, nDCG, and with propensities PSP and PSnDCG, at 1 … k."""
-    n, k = judged.ranked.shape
-    n_labels = judged.Y.shape[1]
-    weights = np.ones(n_labels) if inv_propensity is None else _weights(inv_propensity, n_labels)
-    pointers = judged.Y.indptr.astype(np.int64)
+def _document_means(compared: _Compared, inv_propensity: ArrayLike | None) -> dict[str, NDArray[np.float64]]:
+    """Return P, R, nDCG and, with propensities, PSP and PSnDCG at 1 … k."""
+    n, k = compared.ranked.shape
+    n_labels = compared.Y.shape[1]
+    weights = np.ones(n_labels) if inv_propensity is None else _check_weights(inv_propensity, n_labels)
+    indptr = compared.Y.indptr.astype(np.int64)
 
     def gains(bounds: tuple[int, int]) -> NDArray[np.float64]:
         sums = np.empty((7, k))
-        ranking.sum_gains(*bounds, pointers, judged.Y.indices, judged.ranked, judged.hits, weights, sums)
+        ranking.sum_gains(*bounds, indptr, compared.Y.indices, compared.ranked, compared.hits, weights, sums)
         return sums
 
     # Chunks of a fixed size, added in order: the same bits at any number of threads.
-    chunks = [(start, min(start + _CHUNK_ROWS, n)) for start in range(0, n, _CHUNK_ROWS)]
-    sums = np.sum(parallel.run(gains, chunks), axis=0)
+    sums = np.sum(parallel.run(gains, parallel.fixed_chunks(n, _CHUNK_ROWS)), axis=0)
     result = {"P": sums[0] / np.arange(1, k + 1) / n, "R": sums[1] / n, "nDCG": sums[2] / n}
     if inv_propensity is not None:
         result["PSP"] = np.divide(sums[3], sums[4], out=np.zeros(k), where=sums[4] > 0)
@@ -346,25 +294,23 @@ def _mean_gains(judged: _Judged, inv_propensity: ArrayLike | None) -> dict[str, 
     return {name: 100.0 * values for name, values in result.items()}
 
 
-def _weights(inv_propensity: ArrayLike, n_labels: int) -> NDArray[np.float64]:
+def _check_weights(inv_propensity: ArrayLike, n_labels: int) -> NDArray[np.float64]:
     weights = np.ascontiguousarray(inv_propensity, dtype=np.float64)
     if weights.shape != (n_labels,):
-        raise ValueError(
-            f"inv_propensity has shape {weights.shape}: it must have one entry for each of {n_labels} labels"
-        )
+        raise ValueError(f"inv_propensity has shape {weights.shape}: it must have one entry per label, {n_labels}")
     if not np.all(np.isfinite(weights)) or (weights < 0).any():
-        raise ValueError("inv_propensity holds negative or infinite values: use inverse_propensity(Y_train)")
+        raise ValueError("inv_propensity has negative or infinite values: use inverse_propensity(Y_train)")
     return weights
 
 
-def _label_means(judged: _Judged, cutoffs: list[int]) -> dict[str, float]:
-    """Return coverage and macro-F1 at each cut-off."""
-    n_labels = judged.Y.shape[1]
+def _label_means(compared: _Compared, cutoffs: list[int]) -> dict[str, float]:
+    """Return coverage and macro-F1 at each cutoff."""
+    n_labels = compared.Y.shape[1]
     predicted = np.zeros((len(cutoffs), n_labels), dtype=np.int64)
     right = np.zeros_like(predicted)
-    cut_of_place = np.searchsorted(cutoffs, np.arange(1, judged.ranked.shape[1] + 1))
-    ranking.count_labels(judged.ranked, judged.hits, cut_of_place, predicted, right)
-    true = np.bincount(judged.Y.indices, minlength=n_labels)
+    cutoff_of_rank = np.searchsorted(cutoffs, np.arange(1, compared.ranked.shape[1] + 1))
+    ranking.count_labels(compared.ranked, compared.hits, cutoff_of_rank, predicted, right)
+    true = np.bincount(compared.Y.indices, minlength=n_labels)
     occurring = max(1, int(np.count_nonzero(true)))
     coverage, macro_f1 = {}, {}
     for cut, n_predicted, n_right in zip(cutoffs, predicted.cumsum(axis=0), right.cumsum(axis=0), strict=True):

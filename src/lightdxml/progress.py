@@ -1,4 +1,4 @@
-"""Progress that people like: a live bar for each phase on a terminal, silence elsewhere."""
+"""Progress bars on a terminal, the durations of phases, and peak memory."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from rich.text import Text
 
 @dataclass
 class Bar:
-    """One phase's bar; without a display it takes what it is told and shows nothing."""
+    """The progress bar of one phase; without a display it shows nothing."""
 
     display: RichProgress | None = None
     task: TaskID | None = None
 
     def advance(self, amount: int, **figures: float) -> None:
-        """Move on by some documents, and show figures such as the loss."""
+        """Advance by a number of documents, and show figures such as the loss."""
         if self.display is not None and self.task is not None:
             shown = "  ".join(f"{name} {value:.3g}" for name, value in figures.items())
             self.display.update(self.task, advance=amount, figures=shown)
 
 
 class _Speed(ProgressColumn):
-    """Items a second; nothing until it is known."""
+    """Items per second; empty until it is known."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -47,12 +47,12 @@ class _Speed(ProgressColumn):
 
 
 class Progress:
-    """Where training tells what it does.
+    """Shows the progress of training on standard error.
 
     Parameters
     ----------
     show
-        Whether to show anything; None for yes on a terminal and no elsewhere.
+        Whether to show anything; None shows it on a terminal only.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Progress:
 
     @contextmanager
     def phase(self, name: str, total: int) -> Iterator[Bar]:
-        """Show a bar while a phase lasts; documents a second, time spent and time left beside it."""
+        """Show a bar with documents per second, elapsed time and remaining time during a phase."""
         if not self._show:
             yield Bar()
             return
@@ -91,13 +91,13 @@ class Progress:
 
 @dataclass
 class History:
-    """What happened, one entry a phase."""
+    """A log with one entry per phase."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Note how long a phase takes.
+        """Record the duration of a phase and the peak memory.
 
         >>> history = History()
         >>> with history.phase("counting"):
@@ -112,13 +112,13 @@ class History:
 
 
 def peak_memory() -> dict[str, float]:
-    """Return the most memory that this process has held so far, in MB; nothing where the system does not tell.
+    """Return the peak memory of this process in MB; an empty dictionary if the system does not report it.
 
     >>> peak_memory().get("peak_mb", 1.0) > 0
     True
     """
     try:
-        # What `resource` says on Linux begins with what the parent held when it started this process.
+        # On Linux, `resource` includes the memory of the parent at the time of the fork.
         lines = Path("/proc/self/status").read_text("utf-8").splitlines()
         return {"peak_mb": next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6}
     except (OSError, StopIteration):

@@ -126,6 +126,8 @@ def parse(one: Field[Any], value: Any) -> Any:
     if value.lower() in words:
         return words[value.lower()]
     try:
+        if _type_of(one) is tuple:
+            return tuple(float(part) for part in value.split(","))
         return int(value) if value.lstrip("+-").isdecimal() else float(value)
     except ValueError:
         return value

@@ -1,4 +1,4 @@
-"""What the tests of downloads share."""
+"""Fixtures for tests of downloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.data.server import Site
 
 @pytest.fixture
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing on the loopback is asked for through a proxy."""
+    """Send no local request through a proxy."""
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -20,7 +20,7 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def site(no_proxy: None) -> Iterator[Site]:
-    """A server that runs."""
+    """A running server."""
     made = Site()
     thread = threading.Thread(target=made.server.serve_forever, kwargs={"poll_interval": 0.005})
     thread.start()

@@ -1,4 +1,4 @@
-"""A slow and plain reader of XC text, written from the format's description, to judge the fast one by."""
+"""A slow, simple reader of XC text, written from the description of the format: the reference for the fast one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Row = tuple[list[int], dict[int, np.float32]]
 
 
 class BadLineError(ValueError):
-    """The reference reader refuses a line."""
+    """A line that the reference reader rejects."""
 
 
 def nearest_float32(text: str) -> np.float32:
-    """Return the float32 nearest to a decimal number, ties to even, by exact arithmetic."""
-    whole, _, part = re.sub(r"[eE].*", "", text.lstrip("+-")).partition(".")
-    digits = (whole + part).lstrip("0")
+    """Round a decimal number to the nearest float32, ties to even, with exact arithmetic."""
+    integer, _, part = re.sub(r"[eE].*", "", text.lstrip("+-")).partition(".")
+    digits = (integer + part).lstrip("0")
     size = len(digits) - len(part) + int(re.split("[eE]", text + "e0")[1])
     if not digits or size < -60:
         zero: np.float32 = np.float32(0)
@@ -39,7 +39,7 @@ def nearest_float32(text: str) -> np.float32:
 
 
 def parse_line(line: bytes, n_features: int, n_labels: int, with_labels: bool, comments: bool) -> Row:
-    """Return a line's labels and features."""
+    """Return the labels and features of a line."""
     if comments:
         line = line.partition(b"#")[0]
     if set(line) - set(b" \t\r") and set(line) & (set(range(33)) - set(b" \t\r")):
@@ -63,7 +63,7 @@ def parse_line(line: bytes, n_features: int, n_labels: int, with_labels: bool, c
 
 
 def parse(content: bytes) -> tuple[tuple[int, int, int], list[Row]]:
-    """Return N, V, L and the rows of a file with or without a header."""
+    """Return N, V, L and the rows of a file, with or without a header."""
     content = content.removeprefix(b"\xef\xbb\xbf")
     lines = content.split(b"\n")
     if lines[-1] == b"":

@@ -1,4 +1,4 @@
-"""A server on the loopback with the faults of real ones, and the archives that it serves."""
+"""A local HTTP server with the faults of real ones, and archives that it serves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def put(folder: Path, name: str, content: bytes) -> Path:
 
 
 class Site:
-    """A server on the loopback that answers each request by the next script, the last one for ever."""
+    """A local server that answers each request with the next script; the last one repeats."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, dict[str, str]]] = []
@@ -59,21 +59,18 @@ class Site:
                 script = site.scripts.pop(0) if len(site.scripts) > 1 else site.scripts[0]
                 script(self)
 
-            def do_POST(self) -> None:
-                self.do_GET()
-
             def log_message(self, format: str, *args: object) -> None:
                 pass
 
         class Quiet(HTTPServer):
             def handle_error(self, request: object, client_address: object) -> None:
-                pass  # the client has gone away, as it may
+                pass  # the client may disconnect
 
         self.server = Quiet(("127.0.0.1", 0), Answering)
         self.root = f"http://127.0.0.1:{self.server.server_port}"
         self.url = f"{self.root}/data.zip"
 
-    def says(self, *scripts: Script) -> None:
+    def answers(self, *scripts: Script) -> None:
         self.scripts = list(scripts)
 
     @property
@@ -94,10 +91,10 @@ def file(
     headers: dict[str, str] | None = None,
     reset: bool = False,
 ) -> Script:
-    """Serve a file as a good server would, or with the faults that are asked for.
+    """Serve a file correctly, or with faults.
 
-    At most `upto` bytes are sent; `ranges` and `if_range` say which requests are understood; `shift` is added
-    to where a part begins; `length` is announced (None: none is).
+    At most `upto` bytes are sent. `ranges` and `if_range` are the headers that the server supports. `shift` is added to
+    the start of a range. `length` is the announced length; None announces none.
     """
 
     def answer(handler: Handler) -> None:
@@ -135,15 +132,13 @@ def file(
     return answer
 
 
-def text(content: str | bytes, status: int = 200, kind: str = "text/html", encoding: str | None = None) -> Script:
+def text(content: str | bytes, status: int = 200, kind: str = "text/html") -> Script:
     body = content.encode() if isinstance(content, str) else content
 
     def answer(handler: Handler) -> None:
         handler.send_response(status)
         handler.send_header("Content-Type", kind)
         handler.send_header("Content-Length", str(len(body)))
-        if encoding is not None:
-            handler.send_header("Content-Encoding", encoding)
         handler.end_headers()
         handler.wfile.write(body)
 
@@ -161,7 +156,7 @@ def redirect(to: str, status: int = 302) -> Script:
 
 
 def refused() -> str:
-    """Return an address at which nobody listens."""
+    """Return an address without a server."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}/data.zip"

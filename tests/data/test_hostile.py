@@ -1,4 +1,4 @@
-"""Files made to fill memory are refused, in one sentence, before they do."""
+"""Files that are made to fill memory are rejected with a one-line message before they do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 from lightdxml.data import DataError, files, load
-from tests.data.test_load import JSONL, XC
+from tests.data.samples import JSONL, XC_TEXT
 
 GIGABYTE = 1 << 30
 START = {"train.jsonl": b'{"text": "a", "labels": ["b"]}\n', "train.txt": b"0 0:1\n"}
@@ -77,14 +77,14 @@ def claiming_npz(path: Path) -> None:
 
 
 MADE: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "a JSON line of 1 GB": ("train.jsonl", long_line, "a line of over 256 MB"),
-    "a text line of 1 GB": ("train.txt", long_line, "a line of over 256 MB"),
-    "a gzip bomb in one line": ("train.jsonl.gz", bomb_in_one_line, "a line of over 256 MB"),
+    "a JSON line of 1 GB": ("train.jsonl", long_line, "a line of more than 256 MB"),
+    "a text line of 1 GB": ("train.txt", long_line, "a line of more than 256 MB"),
+    "a gzip bomb in one line": ("train.jsonl.gz", bomb_in_one_line, "a line of more than 256 MB"),
     "a header of a trillion labels": ("train.txt", wide_header, "claims 1,000,000,000,000 labels"),
     "a header of two billion labels": ("train.txt", wide_but_countable_header, "2,000,000,000 labels"),
     "a header of a trillion rows": ("train.txt", many_rows, "1 documents, expected 1000000000000"),
-    "JSON a million levels deep": ("train.jsonl", deep_json, "one JSON object a line"),
-    "an array that claims 8 TB": ("trn_X.npz", lying_npz, "no as_bits sparse matrix"),
+    "JSON a million levels deep": ("train.jsonl", deep_json, "one JSON object per line"),
+    "an array that claims 8 TB": ("trn_X.npz", lying_npz, "an invalid sparse matrix"),
     "an array of zeros packed small": ("trn_X.npz", packed_npz, "when unpacked"),
     "a matrix of two billion rows": ("trn_X.npz", claiming_npz, "2,147,483,647"),
 }
@@ -103,7 +103,7 @@ CHILD = textwrap.dedent("""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
-def test_hostile_files_are_refused_within_two_gigabytes(tmp_path: Path) -> None:
+def test_hostile_files_are_rejected_within_two_gigabytes(tmp_path: Path) -> None:
     folders = [tmp_path / str(i) for i in range(len(MADE))]
     for folder, (name, make, _) in zip(folders, MADE.values(), strict=True):
         folder.mkdir()
@@ -119,9 +119,9 @@ def test_hostile_files_are_refused_within_two_gigabytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC.replace("\n", "\n\n", 1))]
+    ("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC_TEXT.replace("\n", "\n\n", 1))]
 )
-def test_a_bomb_of_short_lines_is_refused(
+def test_decompression_bomb_of_short_lines_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str
 ) -> None:
     monkeypatch.setattr(files, "_FREE_BYTES", 100_000)
@@ -131,14 +131,16 @@ def test_a_bomb_of_short_lines_is_refused(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC)])
-def test_data_that_packs_well_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str) -> None:
+@pytest.mark.parametrize(("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC_TEXT)])
+def test_data_that_compresses_well_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str
+) -> None:
     monkeypatch.setattr(files, "_FREE_BYTES", 1)
     (tmp_path / name).write_bytes(gzip.compress(content.encode()))
     assert len(load(tmp_path).train) > 0
 
 
-def test_a_mistyped_label_number_is_named(tmp_path: Path) -> None:
+def test_implausibly_large_label_id_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("3 1:1\n1999999999 2:1\n")
     with pytest.raises(DataError, match="2,000,000,000 labels, expected at most 20,000,000 for so little data"):
         load(tmp_path)

@@ -1,3 +1,5 @@
+"""The data set see-also: canonical names, clean texts, and the same data in every process."""
+
 from __future__ import annotations
 
 import hashlib
@@ -6,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,84 +17,10 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data import see_also as builder
 from lightdxml.data.dataset import Dataset
-from lightdxml.data.documents import Document, is_test, split_by_hash
 from lightdxml.data.errors import DataError
-from lightdxml.data.see_also import prose, references, split_sections
+from lightdxml.data.split import Document, is_test, split_by_hash
 
 PUBLIC = r"(?:numpy|scipy|sklearn)(?:\.[A-Za-z]\w*)*"
-
-DOCSTRING = r"""
-    scale(x, /, by=1, *,
-          out=None) -> array
-
-    Scale an array, as `~numpy.multiply` and **nothing** else would [1]_.
-
-    For :math:`x > \alpha` and :math:`\frac{a}{b}`, see :ref:`the guide <scaling-guide>` and
-    :func:`~numpy.dot`. See [2]_ for more. Read more in the :ref:`User Guide <scale>`.
-
-    .. math::
-
-        \sum_i x_i
-
-    .. versionadded:: 1.2
-       Really.
-
-    .. note::
-        It is `fast <https://example.org/fast>`__.
-
-    .. deprecated:: 1.3
-        Use another.
-
-    Parameters
-    ----------
-    x : array_like, shape (n,)
-        What to scale:
-
-        - as a whole
-
-          >>> scale(x)
-          1
-    by : int
-        By how much, with::
-
-            code = True
-
-    Returns
-    -------
-    array
-
-    See Also
-    --------
-    numpy.add, numpy.subtract : Add or subtract,
-        or not.
-    `multiply`
-    rescale: Without a blank.
-    :ref:`not-an-object`
-    words of a description
-    first, second,
-    third
-
-    Notes
-    -----
-    Works ``__in_place__``.
-
-    =====  =====
-    CPU    GPU
-    =====  =====
-
-    **Array API Standard Support**
-
-    All of it.
-
-    References
-    ----------
-    .. [1] A book.
-
-    Examples
-    --------
-    >>> 1 + 1
-    2
-"""
 
 
 class Found(NamedTuple):
@@ -125,53 +53,21 @@ def everything(see_also: Dataset) -> dict[str, Found]:
     return documents(see_also)
 
 
-# --- The docstrings' form -----------------------------------------------------------------------------------
-
-
-def test_text_is_prose_without_markup_code_and_answers() -> None:
-    assert prose(split_sections(DOCSTRING)) == (
-        "Scale an array, as numpy.multiply and nothing else would. For x > alpha and, see the guide and "
-        "numpy.dot. It is fast. What to scale: as a whole By how much, with: Works __in_place__. CPU GPU"
-    )
-
-
-def test_references_are_the_names_and_nothing_of_the_descriptions() -> None:
-    (lines,) = (lines for title, lines in split_sections(DOCSTRING) if title == "see also")
-    assert list(references(lines)) == [
-        *("numpy.add", "numpy.subtract", "multiply", "rescale"),
-        *("first", "second", "third"),
-    ]
-
-
-def test_name_on_its_own_line_with_its_description_below() -> None:
-    assert list(references([":func:`numpy.polymul`", "    multiplies, polynomials", "t", "    Student"])) == [
-        "numpy.polymul",
-        "t",
-    ]
-
-
-def test_section_title_needs_its_underline() -> None:
-    assert split_sections("See Also the rest\n\nNotes\n=====\nx") == [
-        ("", ["See Also the rest", ""]),
-        ("notes", ["x"]),
-    ]
-
-
 @pytest.mark.parametrize(
     ("reference", "home", "meant"),
     [
         ("lstsq", "numpy.linalg.svd", "numpy.linalg.lstsq"),  # of the same module
         ("linalg.svd", "numpy.dot", "numpy.linalg.svd"),  # relative to the package
         ("np.dot", "scipy.linalg.svd", "numpy.dot"),
-        ("abs", "numpy.dot", "numpy.absolute"),  # another name of the same
+        ("abs", "numpy.dot", "numpy.absolute"),  # an alias
         ("sort", "numpy.ndarray.all", "numpy.ndarray.sort"),  # of the same class
-        ("sort", "numpy.ndarray", "numpy.sort"),  # of the module rather than its own
+        ("sort", "numpy.ndarray", "numpy.sort"),  # of the module rather than of the class itself
         ("Ridge", "sklearn.svm.SVR", "sklearn.linear_model.Ridge"),  # the only one of its name
         ("svd", "sklearn.svm.SVR", None),  # one of several
         ("description", "numpy.dot", None),
     ],
 )
-def test_reference_means_what_is_nearest(reference: str, home: str, meant: str | None) -> None:
+def test_reference_resolves_to_the_nearest_object(reference: str, home: str, meant: str | None) -> None:
     names = [
         *("numpy.linalg.svd", "numpy.linalg.lstsq", "numpy.dot", "numpy.absolute", "numpy.sort"),
         *("numpy.ndarray", "numpy.ndarray.all", "numpy.ndarray.sort"),
@@ -185,10 +81,10 @@ def test_reference_means_what_is_nearest(reference: str, home: str, meant: str |
     assert builder._resolve(reference, home, canonical, by_last_word) == meant
 
 
-# --- The split ----------------------------------------------------------------------------------------------
+# --- the split
 
 
-def test_sides_of_known_documents_never_change() -> None:
+def test_split_of_known_documents_never_changes() -> None:
     ids = [
         "numpy.linalg.svd",
         "numpy.linalg.pinv",
@@ -200,7 +96,7 @@ def test_sides_of_known_documents_never_change() -> None:
     assert [is_test(id_) for id_ in ids] == [False, True, True, True, False, False]
 
 
-def test_documents_are_sorted_and_labels_counted_once() -> None:
+def test_documents_are_sorted_and_repeated_labels_count_once() -> None:
     data = split_by_hash(
         "made up",
         [
@@ -217,10 +113,10 @@ def test_documents_are_sorted_and_labels_counted_once() -> None:
     assert data.test.Y.toarray().tolist() == [[0, 1, 1]]
 
 
-# --- The packages that are installed ------------------------------------------------------------------------
+# --- the installed packages
 
 
-def test_data_set_has_the_size_and_form_that_it_promises(see_also: Dataset) -> None:
+def test_data_set_has_the_documented_size_and_form(see_also: Dataset) -> None:
     assert see_also.name == "see-also"
     assert see_also.test is not None
     n = len(see_also.train) + len(see_also.test)
@@ -236,7 +132,7 @@ def test_data_set_has_the_size_and_form_that_it_promises(see_also: Dataset) -> N
         assert split.ids == sorted(split.ids or [])
 
 
-def test_every_document_is_on_its_own_side(everything: dict[str, Found]) -> None:
+def test_hash_of_the_id_decides_the_split(everything: dict[str, Found]) -> None:
     assert [id_ for id_, found in everything.items() if (found.part == "test") != is_test(id_)] == []
 
 
@@ -245,27 +141,29 @@ def test_names_are_public_dotted_names_of_the_three_packages(see_also: Dataset, 
     assert names is not None
     assert list(names) == sorted(set(names))
     assert [name for name in [*names, *everything] if not re.fullmatch(PUBLIC, name)] == []
-    # Most of what is referred to has a See Also section too.
+    # Most labels have a See Also section and are documents too.
     assert sum(name in everything for name in names) > 0.75 * len(names)
 
 
-def test_every_label_has_a_document_and_no_document_is_its_own(see_also: Dataset, everything: dict[str, Found]) -> None:
+def test_every_label_has_a_document_and_no_document_is_its_own_label(
+    see_also: Dataset, everything: dict[str, Found]
+) -> None:
     used = np.unique(np.concatenate([split.Y.indices for split in see_also.splits.values()]))
     assert used.tolist() == list(range(see_also.n_labels))
     assert [id_ for id_, found in everything.items() if id_ in found.labels] == []
 
 
-def test_texts_are_clean(everything: dict[str, Found]) -> None:
-    debris = (
+def test_texts_contain_no_markup_or_boilerplate(everything: dict[str, Found]) -> None:
+    unwanted = (
         *(">>>", "`", "\\", ":func:", ":math:", ":class:", ":ref:", ".. ver", ".. math", "-----", "====="),
         *("://", "see also", "sphx_glr", "user guide", "deprecated", "versionadded", "\n", "\0", "  "),
     )
     for id_, found in everything.items():
         assert found.text.strip(), id_
-        assert [scrap for scrap in debris if scrap in found.text.lower()] == [], id_
+        assert [scrap for scrap in unwanted if scrap in found.text.lower()] == [], id_
 
 
-def test_no_text_stands_twice(everything: dict[str, Found]) -> None:
+def test_texts_are_distinct(everything: dict[str, Found]) -> None:
     texts = [found.text.casefold() for found in everything.values()]
     assert len(set(texts)) == len(texts)
 
@@ -280,7 +178,7 @@ def test_no_text_stands_twice(everything: dict[str, Found]) -> None:
         ("sklearn.metrics.cluster.rand_score", "sklearn.metrics.rand_score"),
     ],
 )
-def test_object_with_several_names_goes_by_one(
+def test_object_with_several_names_has_one_canonical_name(
     see_also: Dataset, everything: dict[str, Found], alias: str, name: str
 ) -> None:
     names = {*everything, *(see_also.label_names or ())}
@@ -298,7 +196,7 @@ def test_functions_classes_methods_and_attributes_are_documents(everything: dict
     assert {"numpy.sort", "numpy.ndarray.argsort"} & set(method.labels)
 
 
-def test_another_process_builds_the_same_quietly_and_without_test_modules(see_also: Dataset) -> None:
+def test_another_process_builds_the_same_without_warnings_or_test_modules(see_also: Dataset) -> None:
     program = (
         "import sys; from lightdxml.data import see_also; from tests.data.test_see_also import digest\n"
         "before = set(sys.modules); print(digest(see_also.build()))\n"
@@ -311,13 +209,13 @@ def test_another_process_builds_the_same_quietly_and_without_test_modules(see_al
     assert result.stdout.splitlines() == [digest(see_also), "[]"]
 
 
-def test_what_others_imported_makes_no_difference(see_also: Dataset) -> None:
-    """scikit-learn's own checks switch experimental estimators on, which were then documents as well."""
+def test_earlier_imports_make_no_difference(see_also: Dataset) -> None:
+    """scikit-learn's checks enable experimental estimators, which must not become documents."""
     importlib.import_module("sklearn.utils.estimator_checks")
     assert digest(builder.build()) == digest(see_also)
 
 
-def test_part_that_cannot_be_imported_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_that_cannot_be_imported_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     original = importlib.import_module
 
     def import_module(name: str) -> ModuleType:
@@ -332,7 +230,7 @@ def test_part_that_cannot_be_imported_is_left_out(monkeypatch: pytest.MonkeyPatc
     assert "numpy.linalg" not in paths
 
 
-def test_stripped_docstrings_are_said_to_be_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builder, "sys", SimpleNamespace(flags=SimpleNamespace(optimize=2)))
-    with pytest.raises(DataError, match=r"runs with -OO, expected .* without -OO"):
+def test_without_docstrings_the_error_gives_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "ROOTS", ())
+    with pytest.raises(DataError, match=r"found no docstrings, expected some: run Python without -OO"):
         builder.build()

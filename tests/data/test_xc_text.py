@@ -1,4 +1,4 @@
-"""XC text: every file is read exactly, or refused in one sentence."""
+"""XC text: a file is read exactly, or rejected with a one-line message."""
 
 from __future__ import annotations
 
@@ -21,35 +21,22 @@ def write(folder: Path, content: str | bytes, name: str = "train.txt") -> Path:
     return path
 
 
-def rows_of(lines: xc_text.Lines) -> list[reference.Row]:
-    X, Y = lines.features, lines.labels
-    return [
-        (
-            Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist(),
-            dict(
-                zip(
-                    X.indices[X.indptr[i] : X.indptr[i + 1]].tolist(),
-                    X.data[X.indptr[i] : X.indptr[i + 1]],
-                    strict=True,
-                )
-            ),
-        )
-        for i in range(X.shape[0])
-    ]
+def rows_of(X: csr_matrix, Y: csr_matrix) -> list[reference.Row]:
+    return [(y.indices.tolist(), dict(zip(x.indices.tolist(), x.data, strict=True))) for x, y in zip(X, Y, strict=True)]
 
 
-def test_reads_labels_features_and_sizes(tmp_path: Path) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, "2 4 3\n0,2 1:0.5 3:-2e1\n1 0:1\n"))
-    assert lines.features.toarray().tolist() == [[0, 0.5, 0, -20], [1, 0, 0, 0]]
-    assert lines.labels.toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
-    assert lines.features.dtype == lines.labels.dtype == np.float32
-    assert isinstance(lines.features, csr_matrix)
+def test_header_gives_the_sizes(tmp_path: Path) -> None:
+    X, Y = xc_text.read_labeled(write(tmp_path, "2 4 3\n0,2 1:0.5 3:-2e1\n1 0:1\n"))
+    assert X.toarray().tolist() == [[0, 0.5, 0, -20], [1, 0, 0, 0]]
+    assert Y.toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
+    assert X.dtype == Y.dtype == np.float32
+    assert isinstance(X, csr_matrix)
 
 
-def test_keeps_documents_without_labels_or_features_or_both(tmp_path: Path) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, "5 3 2\n 0:1\n0:1 2:1\n1\n\n0,1 \n"))
-    assert lines.features.toarray().tolist() == [[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
-    assert lines.labels.toarray().tolist() == [[0, 0], [0, 0], [0, 1], [0, 0], [1, 1]]
+def test_documents_may_lack_labels_features_or_both(tmp_path: Path) -> None:
+    X, Y = xc_text.read_labeled(write(tmp_path, "5 3 2\n 0:1\n0:1 2:1\n1\n\n0,1 \n"))
+    assert X.toarray().tolist() == [[1, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert Y.toarray().tolist() == [[0, 0], [0, 0], [0, 1], [0, 0], [1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -67,47 +54,46 @@ def test_keeps_documents_without_labels_or_features_or_both(tmp_path: Path) -> N
     ids=["crlf", "bom", "blanks", "no-last-newline", "unsorted", "repeated-labels", "sign-and-dots", "zeros"],
 )
 def test_harmless_variants_read_the_same(tmp_path: Path, content: bytes) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, content))
-    assert lines.features.toarray().tolist() == [[1, 0, 0.5]]
-    assert lines.labels.toarray().tolist() == [[1, 1]]
-    assert lines.features.has_sorted_indices
+    X, Y = xc_text.read_labeled(write(tmp_path, content))
+    assert X.toarray().tolist() == [[1, 0, 0.5]]
+    assert Y.toarray().tolist() == [[1, 1]]
+    assert X.has_sorted_indices
 
 
-def test_headerless_svmlight_takes_ids_as_they_stand(tmp_path: Path) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, "# made by hand\n1,3 2:0.5 # a remark\n0 0:1\n"))
-    assert lines.features.toarray().tolist() == [[0, 0, 0.5], [1, 0, 0]]
-    assert lines.labels.toarray().tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
+def test_largest_ids_of_svmlight_give_the_sizes(tmp_path: Path) -> None:
+    X, Y = xc_text.read_labeled(write(tmp_path, "# made by hand\n1,3 2:0.5 # a remark\n0 0:1\n"))
+    assert X.toarray().tolist() == [[0, 0, 0.5], [1, 0, 0]]
+    assert Y.toarray().tolist() == [[0, 1, 0, 1], [1, 0, 0, 0]]
 
 
-def test_comments_are_no_documents_and_count_as_lines(tmp_path: Path) -> None:
+def test_comment_lines_are_not_documents_but_count_as_lines(tmp_path: Path) -> None:
     content = "# made by\n#\n0,1#x\n  # more\n\n2 1:1#y\n"
-    assert xc_text.read_labelled(write(tmp_path, content)).labels.toarray().tolist() == [
-        [1, 1, 0],
-        [0, 0, 0],
-        [0, 0, 1],
-    ]
+    _, Y = xc_text.read_labeled(write(tmp_path, content))
+    assert Y.toarray().tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 1]]
     with pytest.raises(DataError) as caught:
-        xc_text.read_labelled(write(tmp_path, content + "3 1:1 x\n"))
+        xc_text.read_labeled(write(tmp_path, content + "3 1:1 x\n"))
     assert caught.value.line == 7
 
 
-def test_blank_lines_before_the_header_are_passed_over(tmp_path: Path) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, "\n \n1 3 2\n0 2:1\n"))
-    assert lines.features.shape == (1, 3)
+def test_blank_lines_before_the_header_are_skipped_but_count_as_lines(tmp_path: Path) -> None:
+    X, _ = xc_text.read_labeled(write(tmp_path, "\n \n1 3 2\n0 2:1\n"))
+    assert X.shape == (1, 3)
     with pytest.raises(DataError) as caught:
-        xc_text.read_labelled(write(tmp_path, "\n \n1 3 2\n0 3:1\n"))
+        xc_text.read_labeled(write(tmp_path, "\n \n1 3 2\n0 3:1\n"))
     assert caught.value.line == 4
 
 
-def test_the_first_fault_is_named_whatever_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_several_faults_is_reported_at_any_number_of_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path, "4 3 2\n0 0:1\n0 0:3.4028235677973367e38\n0 0:1\n0 9:1\n")
     for threads in ("1", "2", "4"):
         monkeypatch.setenv("LIGHTDXML_THREADS", threads)
         with pytest.raises(DataError, match=r"line 3: .* overflows"):
-            xc_text.read_labelled(path)
+            xc_text.read_labeled(path)
 
 
-def test_reads_a_matrix_with_two_counts(tmp_path: Path) -> None:
+def test_header_of_two_counts_is_a_matrix(tmp_path: Path) -> None:
     matrix = xc_text.read_matrix(write(tmp_path, "3 4\n0:1 3:2\n\n1:0.25\n"))
     assert matrix.toarray().tolist() == [[1, 0, 0, 2], [0, 0, 0, 0], [0, 0.25, 0, 0]]
 
@@ -117,7 +103,7 @@ FAULTS = [
     ("1 3 2\n0 0:1\n1 1:1\n", 1, "2 documents", "1, as the header says"),
     ("1 3 2\n0 3:1\n", 2, "'3:1'", "ids from 0 to 2 (the header says 3 features)"),
     ("1 3 2\n2 0:1\n", 2, "label id '2'", "ids from 0 to 1 (the header says 2 labels)"),
-    ("1 3 2\n0 -1:1\n", 2, "'-1:1'", "whole number from 0"),
+    ("1 3 2\n0 -1:1\n", 2, "'-1:1'", "non-negative integer"),
     ("1 3 2\n-1 0:1\n", 2, "'-1'", "label ids"),
     ("2 3 2\n0 0:1\n0 0:nan\n", 3, "'0:nan'", "finite"),
     ("1 3 2\n0 0:-Inf\n", 2, "'0:-Inf'", "finite"),
@@ -137,7 +123,7 @@ FAULTS = [
     ("1 3 2\n0, 0:1\n", 2, "", "label ids"),
     ("1 3 2\n0,a 0:1\n", 2, "'a'", "label ids"),
     ("1 3 2\n0;1 0:1\n", 2, "'0;1'", "label ids"),
-    ("1 3 2\n0 0:1 0:2\n", 2, "stands twice", "each feature once"),
+    ("1 3 2\n0 0:1 0:2\n", 2, "a repeated feature", "each feature once"),
     ("1 3 2\n0 0:1 # remark\n", 2, "'#'", "feature:value"),
     ("1 3 2\n0 0:1\x00\n", 2, "", "feature:value"),
     ("1 3 2\n0 0:1 ä\n", 2, "'ä'", "feature:value"),
@@ -148,12 +134,12 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("content", "line", "found", "expected"), FAULTS)
-def test_a_fault_is_named_with_file_line_found_and_expected(
+def test_fault_is_reported_with_file_line_found_and_expected(
     tmp_path: Path, content: str, line: int | None, found: str, expected: str
 ) -> None:
     path = write(tmp_path, content)
     with pytest.raises(DataError) as caught:
-        xc_text.read_labelled(path)
+        xc_text.read_labeled(path)
     assert caught.value.path == path
     assert caught.value.line == line
     assert found in caught.value.found
@@ -166,11 +152,11 @@ def test_a_fault_is_named_with_file_line_found_and_expected(
     [
         ("1 3\n2 0:1\n", "label id '2'", "no labels"),
         ("1 3\n0:1 3:1\n", "'3:1'", "3 columns"),
-        ("0:1 2:1\n", "'0:1 2:1'", "two numbers"),
-        ("1 3 2\n0 0:1\n", "the header '1 3 2'", "two numbers"),
+        ("0:1 2:1\n", "'0:1 2:1'", "two integers"),
+        ("1 3 2\n0 0:1\n", "the first line '1 3 2'", "two integers"),
     ],
 )
-def test_a_matrix_file_holds_no_labels(tmp_path: Path, content: str, found: str, expected: str) -> None:
+def test_labels_in_a_matrix_file_are_rejected(tmp_path: Path, content: str, found: str, expected: str) -> None:
     with pytest.raises(DataError) as caught:
         xc_text.read_matrix(write(tmp_path, content))
     assert found in caught.value.found
@@ -178,58 +164,60 @@ def test_a_matrix_file_holds_no_labels(tmp_path: Path, content: str, found: str,
 
 
 @pytest.mark.parametrize("content", ["", "\ufeff"])
-def test_an_empty_file_is_refused(tmp_path: Path, content: str) -> None:
+def test_empty_file_is_rejected(tmp_path: Path, content: str) -> None:
     with pytest.raises(DataError, match="an empty file"):
-        xc_text.read_labelled(write(tmp_path, content))
+        xc_text.read_labeled(write(tmp_path, content))
 
 
-def test_a_header_that_counts_nothing_is_read(tmp_path: Path) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, "0 5 3\n"))
-    assert lines.features.shape == (0, 5)
-    assert lines.labels.shape == (0, 3)
+def test_header_of_zero_documents_is_read(tmp_path: Path) -> None:
+    X, Y = xc_text.read_labeled(write(tmp_path, "0 5 3\n"))
+    assert X.shape == (0, 5)
+    assert Y.shape == (0, 3)
 
 
-def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
-    whole = gzip.compress(b"2000 3 2\n" + b"0 0:1 2:0.25\n" * 2000)
-    for cut in (len(whole) - 1, len(whole) - 8, len(whole) // 2, 12):
-        with pytest.raises(DataError, match="breaks off"):
-            xc_text.read_labelled(write(tmp_path, whole[:cut], "train.txt.gz"))
+def test_truncated_gzip_is_rejected(tmp_path: Path) -> None:
+    complete = gzip.compress(b"2000 3 2\n" + b"0 0:1 2:0.25\n" * 2000)
+    for cut in (len(complete) - 1, len(complete) - 8, len(complete) // 2, 12):
+        with pytest.raises(DataError, match="truncated"):
+            xc_text.read_labeled(write(tmp_path, complete[:cut], "train.txt.gz"))
 
 
-def test_utf16_is_refused(tmp_path: Path) -> None:
+def test_utf16_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="UTF-16"):
-        xc_text.read_labelled(write(tmp_path, "1 3 2\n0 0:1\n".encode("utf-16")))
+        xc_text.read_labeled(write(tmp_path, "1 3 2\n0 0:1\n".encode("utf-16")))
 
 
-def test_a_fault_after_many_blocks_names_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_BLOCK_BYTES", 64)
-    monkeypatch.setattr(files.line_blocks, "__defaults__", (64,))
-    good = [f"{i % 7} {i % 50}:{i / 8}" for i in range(1000)]
-    bad = [*good[:777], "0 1:x", *good[778:]]
-    path = write(tmp_path, "1000 50 7\n" + "\n".join(bad))
+def test_files_of_several_blocks_are_read_and_faults_get_their_line(tmp_path: Path) -> None:
+    n = 1_000_000
+    lines = [f"{i % 7} {i % 50}:{i % 8 / 8} 50:{i}" for i in range(n)]
+    path = write(tmp_path, f"{n} 51 7\n" + "\n".join(lines))
+    assert path.stat().st_size > 2 * files._BLOCK_BYTES
+    X, Y = xc_text.read_labeled(path)
+    np.testing.assert_array_equal(X[:, 50].toarray().ravel(), np.arange(n, dtype=np.float32))
+    np.testing.assert_array_equal(Y.indices, np.arange(n) % 7)
+    lines[n - 5] = "0 1:x"
     with pytest.raises(DataError) as caught:
-        xc_text.read_labelled(path)
-    assert caught.value.line == 779
-    lines = xc_text.read_labelled(write(tmp_path, "1000 50 7\n" + "\n".join(good)))
-    assert lines.features[999, 49] == 999 / 8
+        xc_text.read_labeled(write(tmp_path, f"{n} 51 7\n" + "\n".join(lines)))
+    assert caught.value.line == n - 5 + 2
 
 
-def test_lines_longer_than_a_block_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.line_blocks, "__defaults__", (16,))
-    long = " ".join(f"{i}:{i}" for i in range(500))
-    lines = xc_text.read_labelled(write(tmp_path, f"3 500 2\n0 {long}\n\n1 {long}\n"))
-    assert lines.features[0].nnz == lines.features[2].nnz == 500
+def test_lines_longer_than_a_block_are_read(tmp_path: Path) -> None:
+    n = 1_500_000
+    long = " ".join(f"{i}:1" for i in range(n))
+    assert len(long) > files._BLOCK_BYTES
+    X, _ = xc_text.read_labeled(write(tmp_path, f"3 {n} 2\n0 {long}\n\n1 {long}\n"))
+    assert np.diff(X.indptr).tolist() == [n, 0, n]
 
 
-def test_threads_do_not_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_threads_does_not_change_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, "500 90 9\n" + "".join(f"{i % 9} {i % 90}:{1 / (i + 1)}\n" for i in range(500)))
     results = []
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("LIGHTDXML_THREADS", threads)
-        results.append(xc_text.read_labelled(path))
-    for other in results[1:]:
-        assert (results[0].features != other.features).nnz == 0
-        assert (results[0].labels != other.labels).nnz == 0
+        results.append(xc_text.read_labeled(path))
+    for X, Y in results[1:]:
+        assert (results[0][0] != X).nnz == 0
+        assert (results[0][1] != Y).nnz == 0
 
 
 @pytest.mark.parametrize(
@@ -243,25 +231,25 @@ def test_threads_do_not_change_the_result(tmp_path: Path, monkeypatch: pytest.Mo
     ],
 )  # fmt: skip
 def test_hard_numbers_round_to_the_nearest_float32(tmp_path: Path, number: str) -> None:
-    lines = xc_text.read_labelled(write(tmp_path, f"1 2 1\n0 1:1 0:{number}\n"))
-    assert lines.features[0, 0] == reference.nearest_float32(number)
-    assert lines.features[0, 1] == 1
+    X, _ = xc_text.read_labeled(write(tmp_path, f"1 2 1\n0 1:1 0:{number}\n"))
+    assert X[0, 0] == reference.nearest_float32(number)
+    assert X[0, 1] == 1
 
 
-def test_thousands_of_hard_numbers_in_one_line(tmp_path: Path) -> None:
+def test_thousands_of_hard_numbers_fit_into_one_line(tmp_path: Path) -> None:
     values = [f"{i + 1}e-45" for i in range(5000)]
     pairs = [f"{i}:{value}" for i, value in enumerate(values)]
-    lines = xc_text.read_labelled(write(tmp_path, f"1 5000 1\n0 {' '.join(reversed(pairs))}\n"))
+    X, _ = xc_text.read_labeled(write(tmp_path, f"1 5000 1\n0 {' '.join(reversed(pairs))}\n"))
     expected = [reference.nearest_float32(value) for value in values]
-    np.testing.assert_array_equal(lines.features.data, np.array(expected, dtype=np.float32))
+    np.testing.assert_array_equal(X.data, np.array(expected, dtype=np.float32))
 
 
 def test_long_unsorted_lines_are_sorted_quickly(tmp_path: Path) -> None:
     n = 200_000
     features = " ".join(f"{i}:1" for i in range(n - 1, -1, -1))
     labels = ",".join(str(i) for i in range(n - 1, -1, -1))
-    lines = xc_text.read_labelled(write(tmp_path, f"1 {n} {n}\n{labels} {features}\n"))
-    assert lines.features.indices.tolist() == lines.labels.indices.tolist() == list(range(n))
+    X, Y = xc_text.read_labeled(write(tmp_path, f"1 {n} {n}\n{labels} {features}\n"))
+    assert X.indices.tolist() == Y.indices.tolist() == list(range(n))
 
 
 numbers = st.one_of(
@@ -277,7 +265,7 @@ def test_any_number_rounds_to_the_nearest_float32(tmp_path_factory: pytest.TempP
     pairs = " ".join(f"{i}:{value}" for i, value in enumerate(values))
     path = write(tmp_path_factory.mktemp("numbers"), f"1 20 1\n0 {pairs}\n")
     expected = np.array([reference.nearest_float32(value) for value in values], dtype=np.float32)
-    np.testing.assert_array_equal(xc_text.read_labelled(path).features.data, expected)
+    np.testing.assert_array_equal(xc_text.read_labeled(path)[0].data, expected)
 
 
 tokens = st.sampled_from(
@@ -290,7 +278,7 @@ tokens = st.sampled_from(
     st.sampled_from(["", "\n2 3 2\n", "2 3 2\n", "3 3 3\n", "1 2 2 \r\n", "\ufeff2 3 2\n"]),
     st.lists(tokens, max_size=14),
 )
-def test_accepts_and_reads_exactly_what_the_plain_reader_does(
+def test_any_file_is_accepted_and_read_as_by_the_reference_reader(
     tmp_path_factory: pytest.TempPathFactory, header: str, body: list[str]
 ) -> None:
     content = (header + "".join(f"{token} " if token[0] in "0123456789" else token for token in body)).encode()
@@ -300,13 +288,13 @@ def test_accepts_and_reads_exactly_what_the_plain_reader_does(
     except reference.BadLineError:
         rows = None
     try:
-        lines = xc_text.read_labelled(path)
+        X, Y = xc_text.read_labeled(path)
     except DataError as error:
-        assert rows is None or "empty file" in str(error) or "a header with three" in str(error), content
+        assert rows is None or "empty file" in str(error) or "a header of three" in str(error), content
     else:
         assert rows is not None, content
-        assert (*lines.features.shape, lines.labels.shape[1]) == sizes
-        assert rows_of(lines) == rows
+        assert (*X.shape, Y.shape[1]) == sizes
+        assert rows_of(X, Y) == rows
 
 
 def matrices(columns: int) -> st.SearchStrategy[csr_matrix]:
@@ -316,18 +304,15 @@ def matrices(columns: int) -> st.SearchStrategy[csr_matrix]:
 
 
 @given(matrices(5), st.randoms(use_true_random=False))
-def test_what_is_written_reads_back_the_same(
+def test_written_matrices_read_back_the_same(
     tmp_path_factory: pytest.TempPathFactory, X: csr_matrix, random: object
 ) -> None:
     rng = np.random.default_rng(random.randrange(2**32))  # type: ignore[attr-defined]
     Y = csr_matrix((rng.random((X.shape[0], 4)) < 0.4).astype(np.float32))
     for suffix in ("", ".gz", ".zst"):
         path = tmp_path_factory.mktemp("round") / f"train.txt{suffix}"
-        xc_text.write_labelled(path, X, Y)
-        lines = xc_text.read_labelled(path)
-        for written, read in ((X, lines.features), (Y, lines.labels)):
+        xc_text.write_labeled(path, X, Y)
+        for written, read in zip((X, Y), xc_text.read_labeled(path), strict=True):
             assert written.shape == read.shape
             for name in ("data", "indices", "indptr"):
                 np.testing.assert_array_equal(getattr(written, name), getattr(read, name))
-        xc_text.write_matrix(path, X)
-        np.testing.assert_array_equal(xc_text.read_matrix(path).toarray(), X.toarray())

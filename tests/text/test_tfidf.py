@@ -1,4 +1,4 @@
-"""TF-IDF beside scikit-learn's, on texts of many scripts, and at several numbers of threads."""
+"""TF-IDF: equal to scikit-learn's, correct for many scripts, and the same at any number of threads."""
 
 from __future__ import annotations
 
@@ -30,22 +30,29 @@ def same_bits(one: csr_matrix, other: csr_matrix) -> None:
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
 
-def agrees_with_sklearn(texts: list[str], settings: TextOptions) -> None:
+def is_canonical_with_unit_rows(X: csr_matrix) -> None:
+    assert (X.dtype, X.indices.dtype) == (np.float32, np.int32)
+    unflagged = csr_matrix((X.data, X.indices, X.indptr), shape=X.shape)
+    assert unflagged.has_canonical_format
+    lengths = np.sqrt(X.multiply(X).sum(axis=1))
+    np.testing.assert_allclose(lengths[np.diff(X.indptr) > 0], 1, rtol=1e-5)
+
+
+def agrees_with_sklearn(texts: list[str], options: TextOptions) -> None:
     learner = TfidfVectorizer(
-        ngram_range=(1, settings.ngrams), min_df=settings.min_df, sublinear_tf=settings.sublinear, dtype=np.float32
+        ngram_range=(1, options.ngrams), min_df=options.min_df, sublinear_tf=options.sublinear, dtype=np.float32
     )
     try:
         expected = csr_matrix(learner.fit_transform(texts))
     except ValueError:
-        with pytest.raises(ValueError, match="no word stands in"):
-            tfidf.fit(texts, settings)
+        with pytest.raises(ValueError, match="no word occurs in"):
+            tfidf.fit(texts, options)
         return
-    vectorizer, X = tfidf.fit(texts, settings)
+    vectorizer, X = tfidf.fit(texts, options)
     assert vectorizer.vocabulary == learner.get_feature_names_out().tolist()
     np.testing.assert_allclose(vectorizer.idf, learner.idf_, rtol=1e-6)
     expected.sort_indices()
-    assert X.dtype == np.float32
-    assert X.indices.dtype == np.int32
+    is_canonical_with_unit_rows(X)
     np.testing.assert_array_equal(X.indptr, expected.indptr)
     np.testing.assert_array_equal(X.indices, expected.indices)
     np.testing.assert_allclose(X.data, expected.data, rtol=0, atol=1e-6)
@@ -54,53 +61,52 @@ def agrees_with_sklearn(texts: list[str], settings: TextOptions) -> None:
 @pytest.mark.parametrize("ngrams", [1, 2])
 @pytest.mark.parametrize("min_df", [1, 2])
 @pytest.mark.parametrize("sublinear", [True, False])
-def test_same_numbers_as_sklearn_on_accented_latin(ngrams: int, min_df: int, sublinear: bool) -> None:
+def test_values_equal_sklearn_on_accented_latin(ngrams: int, min_df: int, sublinear: bool) -> None:
     agrees_with_sklearn(LATIN * 2 + ["one more café"], TextOptions(ngrams, min_df, sublinear=sublinear))
 
 
 @pytest.mark.parametrize("ngrams", [1, 2])
-def test_same_numbers_as_sklearn_on_the_embedded_data(see_also: Dataset, ngrams: int) -> None:
+def test_values_equal_sklearn_on_see_also(see_also: Dataset, ngrams: int) -> None:
     assert see_also.train.texts is not None
     agrees_with_sklearn(list(see_also.train.texts), TextOptions(ngrams, max_features=10**9))
 
 
 @given(st.lists(st.text("abcÀé_ß 1-\n", max_size=25), min_size=1, max_size=8), st.sampled_from([1, 2]))
-def test_same_numbers_as_sklearn_on_any_latin_text(texts: list[str], ngrams: int) -> None:
+def test_values_equal_sklearn_on_any_latin_text(texts: list[str], ngrams: int) -> None:
     agrees_with_sklearn(texts, TextOptions(ngrams, min_df=1))
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6))
-def test_no_text_whatever_is_too_strange(texts: list[str]) -> None:
-    settings = TextOptions(ngrams=2, min_df=1)
+def test_any_text_gives_unit_rows_and_a_sorted_vocabulary(texts: list[str]) -> None:
+    options = TextOptions(ngrams=2, min_df=1)
     try:
-        vectorizer, X = tfidf.fit(texts, settings)
+        vectorizer, X = tfidf.fit(texts, options)
     except ValueError:
         return
     assert vectorizer.vocabulary == sorted(set(vectorizer.vocabulary))
     assert np.bincount(X.indices, minlength=X.shape[1]).min() > 0
-    lengths = np.sqrt(X.multiply(X).sum(axis=1))
-    np.testing.assert_allclose(lengths[np.diff(X.indptr) > 0], 1, rtol=1e-5)
-    same_bits(tfidf.transform(Vectorizer(vectorizer.vocabulary, vectorizer.idf, settings), texts), X)
+    is_canonical_with_unit_rows(X)
+    same_bits(tfidf.transform(Vectorizer(vectorizer.vocabulary, vectorizer.idf, options), texts), X)
 
 
-def test_every_character_is_lowered_and_normalised_as_python_does() -> None:
+def test_every_character_is_lowered_and_normalized_as_in_python() -> None:
     table = tokenizer.characters()
     plain = np.flatnonzero(table & words.AWKWARD == 0)
     plain = plain[(plain < 0xD800) | (plain > 0xDFFF)]
-    # A letter on both sides: context must not matter, nor must the letters merge with the character.
+    # A letter on both sides: neither context nor merging with a letter may matter.
     text = "".join(f"a{chr(code)}b" for code in plain.tolist())
     lowered = "".join(f"a{chr(code)}b" for code in (table[plain] & words.LOWER).tolist())
     assert unicodedata.normalize("NFC", text.lower()) == lowered
     assert len(table) == sys.maxunicode + 1
 
 
-def test_a_normal_text_stays_as_it_is() -> None:
+def test_normalization_is_idempotent() -> None:
     for code in range(0x30000):
-        once = tokenizer.normal(chr(code))
-        assert tokenizer.normal(once) == once
+        once = tokenizer.normalize(chr(code))
+        assert tokenizer.normalize(once) == once
 
 
-def test_texts_without_a_known_word_are_empty_rows() -> None:
+def test_texts_without_known_words_are_empty_rows() -> None:
     vectorizer, X = tfidf.fit(["cat dog", "cat dog", "", "?!,", "unknown"], TextOptions(ngrams=1))
     assert np.diff(X.indptr).tolist() == [2, 2, 0, 0, 0]
     assert tfidf.transform(vectorizer, ["", "--", "bird", "\x00"]).nnz == 0
@@ -123,7 +129,7 @@ def test_composed_and_decomposed_accents_are_the_same_word() -> None:
         ("각 갂\u11a8 ab", ["ab"]),
     ],
 )
-def test_terms_are_spelt_as_the_text_has_them(text: str, vocabulary: list[str]) -> None:
+def test_terms_of_any_script_survive_storage(text: str, vocabulary: list[str]) -> None:
     vectorizer, X = tfidf.fit([f"{text} {text}", text], TextOptions(ngrams=2, min_df=1))
     assert set(vocabulary) <= set(vectorizer.vocabulary)
     assert X.nnz > 0
@@ -131,7 +137,7 @@ def test_terms_are_spelt_as_the_text_has_them(text: str, vocabulary: list[str]) 
     same_bits(tfidf.transform(Vectorizer(stored, vectorizer.idf, vectorizer.settings), [f"{text} {text}", text]), X)
 
 
-def test_a_very_long_document_among_many_short_ones() -> None:
+def test_values_equal_sklearn_with_a_very_long_document() -> None:
     rng = np.random.default_rng(0)
     long = " ".join(f"w{n}" for n in rng.integers(0, 20_000, 250_000))
     assert len(long) > 1_500_000
@@ -144,14 +150,14 @@ def corpus() -> Texts:
     return Texts(bodies, titles=[body[:20].upper() for body in bodies])
 
 
-def test_same_bits_at_any_number_of_threads() -> None:
-    texts, settings = corpus(), TextOptions(ngrams=2, max_features=3000, title_weight=1.7)
+def test_threads_and_batches_do_not_change_the_bits() -> None:
+    texts, options = corpus(), TextOptions(ngrams=2, max_features=3000, title_weight=1.7)
     assert len(tokenizer.Fields.of(texts).chunks()) > 2
     with parallel.use_threads(1):
-        vectorizer, X = tfidf.fit(texts, settings)
+        vectorizer, X = tfidf.fit(texts, options)
     for threads in (2, 4):
         with parallel.use_threads(threads):
-            other, Z = tfidf.fit(texts, settings)
+            other, Z = tfidf.fit(texts, options)
             same_bits(X, Z)
             same_bits(tfidf.transform(vectorizer, texts), X)
         assert other.vocabulary == vectorizer.vocabulary
@@ -160,7 +166,7 @@ def test_same_bits_at_any_number_of_threads() -> None:
         same_bits(tfidf.transform(vectorizer, texts[i : i + 1]), X[i])
 
 
-def test_a_title_weighs_as_the_settings_say() -> None:
+def test_title_words_have_the_title_weight() -> None:
     texts = Texts(["dog bird", "cat"], titles=["Cat dog", "Cat"])
     vectorizer, X = tfidf.fit(texts, TextOptions(ngrams=1, min_df=1, title_weight=0.5))
     assert vectorizer.vocabulary == ["bird", "cat", "dog"]
@@ -170,22 +176,22 @@ def test_a_title_weighs_as_the_settings_say() -> None:
     np.testing.assert_allclose(X.toarray(), [raw / np.linalg.norm(raw), [0, 1, 0]], rtol=1e-6)
 
 
-def test_titles_of_no_weight_are_left_out_of_the_vocabulary_too() -> None:
+def test_titles_of_weight_0_are_ignored() -> None:
     texts = Texts(["dog", "dog"], titles=["cat", "cat"])
     vectorizer, X = tfidf.fit(texts, TextOptions(title_weight=0))
     assert vectorizer.vocabulary == ["dog"]
     same_bits(X, tfidf.fit(texts.bodies)[1])
 
 
-def test_no_pair_reaches_from_the_title_into_the_body() -> None:
+def test_pairs_do_not_span_title_and_body() -> None:
     vectorizer, _ = tfidf.fit(Texts(["red hat"], titles=["big cat"]), TextOptions(ngrams=2, min_df=1))
     assert vectorizer.vocabulary == ["big", "big cat", "cat", "hat", "red", "red hat"]
 
 
-def test_the_cap_keeps_the_largest_counts_and_of_equals_the_first_in_the_alphabet() -> None:
+def test_max_features_keeps_the_largest_counts_then_the_first_in_the_alphabet() -> None:
     texts = ["zz zz zz bb aa", "zz dd bb aa cc", "dd yy yy yy yy yy", "cc"]
-    settings = TextOptions(ngrams=1, max_features=3)
-    assert tfidf.fit(texts, settings)[0].vocabulary == ["aa", "bb", "zz"]
+    options = TextOptions(ngrams=1, max_features=3)
+    assert tfidf.fit(texts, options)[0].vocabulary == ["aa", "bb", "zz"]
     assert tfidf.fit(texts, TextOptions(ngrams=1, min_df=1, max_features=1))[0].vocabulary == ["yy"]
     assert tfidf.fit(texts, TextOptions(ngrams=1))[0].vocabulary == ["aa", "bb", "cc", "dd", "zz"]
 
@@ -193,35 +199,35 @@ def test_the_cap_keeps_the_largest_counts_and_of_equals_the_first_in_the_alphabe
 @pytest.mark.parametrize(
     ("texts", "min_df", "message"),
     [
-        ([], 2, "no word stands in two documents"),
-        (["one", "two"], 2, "no word stands in two documents"),
-        (["one one", "one"], 3, "no word stands in 3 documents"),
-        (["", "?"], 1, "no word stands in any document"),
+        ([], 2, "no word occurs in two documents"),
+        (["one", "two"], 2, "no word occurs in two documents"),
+        (["one one", "one"], 3, "no word occurs in 3 documents"),
+        (["", "?"], 1, "no word occurs in any document"),
     ],
 )
-def test_nothing_to_learn_from_is_said(texts: list[str], min_df: int, message: str) -> None:
+def test_texts_without_enough_words_are_rejected(texts: list[str], min_df: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tfidf.fit(texts, TextOptions(min_df=min_df))
 
 
 @pytest.mark.parametrize("texts", [["cat", None], ["cat", 7], Texts(["cat", "dog"], titles=["a", None])])  # type: ignore[list-item]
-def test_what_is_no_string_is_named_by_its_number(texts: Any) -> None:
+def test_text_that_is_not_a_string_is_rejected_with_its_index(texts: Any) -> None:
     with pytest.raises(ValueError, match=r"document 1 is .*: each text must be a string"):
         tfidf.fit(texts, TextOptions(min_df=1))
     with pytest.raises(ValueError, match=r"document 1 is .*: each text must be a string"):
         tfidf.transform(Vectorizer(["cat"], np.ones(1, np.float32)), texts)
 
 
-def test_a_single_string_is_refused() -> None:
+def test_single_string_is_rejected() -> None:
     with pytest.raises(ValueError, match="a single string"):
         tfidf.fit("a cat and a cat")
 
 
-def test_a_strange_vocabulary_matches_only_its_true_terms() -> None:
+def test_invalid_terms_of_a_vocabulary_match_nothing() -> None:
     vocabulary = ["cat", "Cat", "cat", "my--cat", "", "my cat", "\ud800"]
     vectorizer = Vectorizer(vocabulary, np.ones(7, np.float32), TextOptions(ngrams=2))
     assert tfidf.transform(vectorizer, ["My cat! \ud800"]).indices.tolist() == [0, 5]
-    with pytest.raises(ValueError, match="2 terms and 3 weights: there must be one each"):
+    with pytest.raises(ValueError, match="2 terms and 3 weights: there must be one weight per term"):
         Vectorizer(["a", "b"], np.ones(3, np.float32))
 
 
@@ -241,11 +247,11 @@ def test_a_strange_vocabulary_matches_only_its_true_terms() -> None:
     ],
     ids=str,
 )
-def test_bad_settings_are_refused_by_name(setting: dict[str, Any]) -> None:
+def test_invalid_options_are_rejected_by_name(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(setting))):
         TextOptions(**setting)
 
 
-def test_settings_survive_json() -> None:
-    settings = TextOptions(ngrams=2, title_weight=2.5)
-    assert TextOptions(**json.loads(json.dumps(asdict(settings)))) == settings
+def test_options_survive_json() -> None:
+    options = TextOptions(ngrams=2, title_weight=2.5)
+    assert TextOptions(**json.loads(json.dumps(asdict(options)))) == options

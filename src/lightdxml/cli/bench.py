@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lightdxml.cli.output import Threads, console, errors, seconds_of
+from lightdxml.cli.output import console, errors, print_table, seconds_of
 
 if TYPE_CHECKING:
-    from lightdxml.experiments.bench.grid import Event, Plan
+    from lightdxml.experiments.bench.grid import Event, Plan, Variant
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
+Cells = list[dict[str, Any]]
 Data = Annotated[
-    str | None,
-    typer.Option("--data", help="Data sets, by name or path, separated by commas.", show_default=False),
+    str | None, typer.Option("--data", help="Names or paths of data sets, separated by commas.", show_default=False)
 ]
-Out = Annotated[Path | None, typer.Option("--out", help="The folder for the results.", show_default=False)]
-Methods = Annotated[str, typer.Option("--methods", help="Methods, separated by commas; `all` for all.")]
-Repeat = Annotated[int, typer.Option("--repeat", help="Runs of each cell, each with a seed of its own.")]
-Timeout = Annotated[str, typer.Option("--timeout", help="The most time for a cell, as 30s, 5m or 1h.")]
-Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Of texts: 1 for words, 2 for pairs of words too.")]
-Seed = Annotated[int, typer.Option("--seed", help="The first run's; those after it count on.")]
-_SOME = "Variants, separated by commas, as `as it is,without label tree,k=50`; an unknown one lists all."
-Only = Annotated[str, typer.Option("--only", help=_SOME)]
-Retry = Annotated[bool, typer.Option("--retry", help="Run what failed or took too long once more.")]
+Out = Annotated[Path | None, typer.Option("--out", help="Output folder.", show_default=False)]
+Methods = Annotated[str, typer.Option("--methods", help="Methods, separated by commas, or `all`.")]
+Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with its own seed.")]
+Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
+NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
+Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
+RandomState = Annotated[int, typer.Option("--random-state", help="Seed of the first run; later runs count up.")]
+Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`; a wrong name lists them.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out cells again.")]
 
 
 @app.callback()
@@ -39,15 +39,15 @@ def run(
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
-    threads: Threads = None,
+    n_jobs: NJobs = None,
     ngrams: Ngrams = None,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
-    """Run methods side by side on the same features: accuracy, time by phase, memory, size on disk, time a query.
+    """Compare methods on the same features: accuracy, training time, prediction time, peak memory, model size.
 
-    Each runs in a process of its own. Results are JSON, CSV, a table in the layout of the paper's, and plots. What has
-    been run is not run again: the same command goes on where it was stopped.
+    Each cell (one method on one data set) runs in its own process. Finished cells are not run again, so that the same
+    command resumes an interrupted benchmark. Results are JSON, CSV, Markdown tables and plots.
 
     Example: `lightdxml bench --data see-also --methods lightdxml,parabel,knn --out bench`
     """
@@ -55,16 +55,10 @@ def run(
         return
     from lightdxml.experiments.baselines import METHODS
     from lightdxml.experiments.bench import grid
-    from lightdxml.experiments.bench.grid import Variant
 
-    names = list(METHODS) if methods.strip() == "all" else _listed(methods, "--methods")
-    variants = tuple(Variant(name, name) for name in names)
-    plan = _plan(data, variants, out, repeat, timeout, threads, ngrams, seed, retry)
-    cells = _run(plan)
-    _show(cells)
-    for path in grid.write_reports(cells, plan.out):
-        console.print(f"written: {path}", markup=False, soft_wrap=True)
-    _fail_without_result(cells)
+    names = METHODS if methods.strip() == "all" else _listed(methods, "--methods")
+    variants = [grid.Variant(name, name) for name in names]
+    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), grid.write_reports)
 
 
 @app.command("ablate")
@@ -74,44 +68,33 @@ def ablate(
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
-    threads: Threads = None,
+    n_jobs: NJobs = None,
     ngrams: Ngrams = None,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
-    """Run LightDXML with one thing changed at a time: trees, documents set aside, sparse view; β, e_model, k, ê_label.
+    """Run LightDXML with one setting changed at a time.
 
-    Without the sparse view it is run with a re-ranker and without refresh too.
+    The variants leave out the label tree, the refit, the linear view or the refresh, add a re-ranker, or change β, the
+    number of epochs, the shortlist size or the refresh interval.
 
-    Example: `lightdxml bench ablate --data see-also --only "as it is,without label tree" --out ablation`
+    Example: `lightdxml bench ablate --data see-also --only "default,without label tree" --out ablation`
     """
     from lightdxml.experiments.bench import ablation
 
     variants = ablation.variants() if only.strip() == "all" else ablation.only(_listed(only, "--only"))
-    plan = _plan(data, variants, out, repeat, timeout, threads, ngrams, seed, retry)
-    cells = _run(plan)
-    _show(cells)
-    for path in ablation.write_reports(cells, plan.out):
-        console.print(f"written: {path}", markup=False, soft_wrap=True)
-    _fail_without_result(cells)
-
-
-def _fail_without_result(cells: list[dict[str, Any]]) -> None:
-    """End with exit code 1 where nothing could be measured: whoever runs this in a script is to notice."""
-    if not any(cell["status"] == "done" for cell in cells):
-        errors.print("nothing was measured: a longer --timeout or --retry runs what failed once more", soft_wrap=True)
-        raise typer.Exit(1)
+    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), ablation.write_reports)
 
 
 def _plan(
     data: str | None,
-    variants: tuple[Any, ...],
+    variants: Sequence[Variant],
     out: Path | None,
     repeat: int,
     timeout: str,
-    threads: int | None,
+    n_jobs: int | None,
     ngrams: int | None,
-    seed: int,
+    random_state: int,
     retry: bool,
 ) -> Plan:
     from lightdxml.experiments.bench.grid import Plan
@@ -119,83 +102,86 @@ def _plan(
     from lightdxml.text.tfidf import TextOptions
 
     if out is None:
-        raise ValueError("there is no folder for the results: give --out FOLDER")
+        raise ValueError("no output folder: give --out FOLDER")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: choose another folder for --out")
     text = TextOptions() if ngrams is None else TextOptions(ngrams=ngrams)
-    sources = tuple(_listed(data or "", "--data"))
-    limit = seconds_of(timeout, "--timeout")
-    with use_threads(threads):
-        return Plan(sources, variants, out, repeat, limit, thread_count(), text, seed, retry)
+    sources, limit = tuple(_listed(data or "", "--data")), seconds_of(timeout, "--timeout")
+    with use_threads(n_jobs):
+        return Plan(sources, tuple(variants), out, repeat, limit, thread_count(), text, random_state, retry)
 
 
 def _listed(names: str, option: str) -> list[str]:
-    """Return names that commas separate, each once.
+    """Split a comma-separated list and drop duplicates.
 
     >>> _listed("a, b,a", "--data")
     ['a', 'b']
     """
     listed = list(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
     if not listed:
-        raise ValueError(f"{option} names nothing: give one or several, separated by commas")
+        raise ValueError(f"{option} is empty: give one or more names, separated by commas")
     return listed
 
 
-def _run(plan: Plan) -> list[dict[str, Any]]:
+def _run(plan: Plan, write_reports: Callable[[Cells, Path], list[Path]]) -> None:
+    """Run a plan, print tables and write reports; exit with code 1 if there are no results."""
     from lightdxml.experiments.bench import grid
 
     try:
         with _progress() as listen:
-            return grid.run(plan, listen)
+            cells = grid.run(plan, listen)
     except KeyboardInterrupt:
-        where = f"stopped: what was done is kept in {plan.out}, and the same command goes on from there"
-        errors.print(where, markup=False, highlight=False, soft_wrap=True)
+        message = f"stopped: finished cells are in {plan.out}; run the same command to resume"
+        errors.print(message, markup=False, highlight=False, soft_wrap=True)
         raise
+    _show(cells)
+    for path in write_reports(cells, plan.out):
+        console.print(f"written: {path}", markup=False, soft_wrap=True)
+    if not any(cell["status"] == "done" for cell in cells):
+        errors.print("no cell has results: try --retry or a longer --timeout", soft_wrap=True)
+        raise typer.Exit(1)
 
 
 @contextmanager
-def _progress() -> Iterator[Any]:
-    """Show on a terminal how far the grid is and what runs; elsewhere a line for each cell that has ended."""
+def _progress() -> Iterator[Callable[[Event], None]]:
+    """Print a line per finished cell; on a terminal, show a progress bar too."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("grid"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as display:
         task = display.add_task("reading the data", total=None)
 
         def listen(event: Event) -> None:
-            what = f"{event.data}, {event.name}" + (f", run {event.repeat + 1}" if event.repeat else "")
-            if event.outcome is None:
-                display.update(
-                    task, total=event.total, completed=event.number - 1, description=f"{what}: {event.seconds:,.0f} s"
-                )
-                return
-            display.update(task, completed=event.number)
-            display.console.print(f"{what}: {_said(event)}", markup=False, highlight=False, soft_wrap=True)
+            job = event.job
+            what = f"{job.data}, {job.name}" + (f", run {job.repeat + 1}" if job.repeat else "")
+            done = event.number if event.outcome else event.number - 1
+            display.update(task, total=event.total, completed=done, description=f"{what}: {event.seconds:,.0f} s")
+            if event.outcome:
+                line = f"{what}: {_summary(event.outcome, cached=event.cached)}"
+                display.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
         yield listen
 
 
-def _said(event: Event) -> str:
-    outcome = event.outcome or {}
+def _summary(outcome: dict[str, Any], *, cached: bool) -> str:
     if outcome["status"] != "done":
         return f"{outcome['status']}: {outcome['message']}"
-    there = " (from an earlier run)" if event.was_there else ""
-    return f"P@1 {outcome['metrics']['P@1']:.2f}, trained in {outcome['train_seconds']:,.1f} s{there}"
+    earlier = " (from an earlier run)" if cached else ""
+    return f"P@1 {outcome['metrics']['P@1']:.2f}, trained in {outcome['train_seconds']:,.1f} s{earlier}"
 
 
-def _show(cells: list[dict[str, Any]]) -> None:
-    from lightdxml.experiments.bench.results import grouped
+def _show(cells: Cells) -> None:
+    from lightdxml.experiments.bench.results import grouped, unique
     from lightdxml.experiments.bench.tables import megabytes, seconds
-    from lightdxml.cli.output import print_table
 
-    columns = ("", "P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "train", "size", "")
-    for data in dict.fromkeys(cell["data"] for cell in cells):
+    columns = ("", "P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "training time", "model size", "")
+    for data in unique(cells, "data"):
         rows = []
         for group in grouped(cell for cell in cells if cell["data"] == data):
-            if not group.done:
-                rows.append([group.method, *[""] * 8, group.rest[0]["status"]])
-                continue
-            figures = [f"{group.values[name].mean:.2f}" for name in columns[1:7]]
-            costs = [seconds(group.values["train_seconds"].mean), megabytes(group.values["size_mb"].mean)]
-            rows.append([group.method, *figures, *costs, ""])
+            values = [""] * 8
+            if group.done:
+                values = [f"{group.values[name].mean:.2f}" for name in columns[1:7]]
+                values.append(seconds(group.values["train_seconds"].mean))
+                values.append(megabytes(group.values["size_mb"].mean))
+            rows.append([group.title, *values, ""])
         print_table(data, columns, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightdxml.data.catalogue import load
+from lightdxml.data.catalog import load
 from lightdxml.data.dataset import Dataset, Split, Texts
 from lightdxml.data.errors import DataError
 from lightdxml.data.save import save

@@ -1,4 +1,4 @@
-"""What every reader returns and every writer takes: `Texts`, `Split`, `Dataset`."""
+"""Data sets in memory: `Texts`, `Split` and `Dataset`. Every reader returns them and every writer takes them."""
 
 from __future__ import annotations
 
@@ -10,39 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-_ANY_WIDTH = 20_000_000
-_WIDTH_PER_ENTRY = 100
 
+def largest_plausible_size(n_entries: int) -> int:
+    """Return the most labels, features or rows that a data set with this many entries may claim to have.
 
-def believable_width(n_entries: int) -> int:
-    """Return how many labels, features or rows data with so many entries may claim to have.
-
-    What is counted by label or feature takes memory for each that is claimed; twenty million are more than any known
-    data set has.
-
-    >>> believable_width(3), believable_width(10**6)
-    (20000000, 100000000)
+    Some arrays have one element per claimed label or feature, so a false claim would fill memory. No known data set
+    has twenty million labels.
     """
-    return max(_ANY_WIDTH, _WIDTH_PER_ENTRY * n_entries)
+    return max(20_000_000, 100 * n_entries)
 
 
 class Texts(Sequence[str]):
-    r"""The documents' texts, title and body kept apart and joined only when asked for.
+    r"""The texts of documents, as a sequence of strings.
 
-    A sequence of strings to whoever only wants strings; no joined copy of the corpus is ever held.
+    Titles and bodies are stored separately and joined on access: there is no second copy of the corpus.
 
     Parameters
     ----------
     bodies
-        One string a document.
+        One string per document.
     titles
-        One string a document, or None where the data has no titles.
+        One string per document; None if the data has no titles.
 
     Examples
     --------
     >>> texts = Texts(["a feline pet", ""], titles=["Cat", "Dog"])
-    >>> texts[0]
-    'Cat\na feline pet'
     >>> list(texts)
     ['Cat\na feline pet', 'Dog']
     """
@@ -51,7 +43,7 @@ class Texts(Sequence[str]):
 
     def __init__(self, bodies: Sequence[str], titles: Sequence[str] | None = None) -> None:
         if titles is not None and len(titles) != len(bodies):
-            raise ValueError(f"{len(titles)} titles for {len(bodies)} texts: there must be one each")
+            raise ValueError(f"{len(titles)} titles for {len(bodies)} texts: there must be one per text")
         self.bodies = bodies
         self.titles = titles
 
@@ -98,15 +90,15 @@ class Split:
     Attributes
     ----------
     Y
-        Labels, CSR float32, documents × labels; what is stored is positive (1 unless the data says otherwise).
+        Labels, CSR float32, documents × labels. Stored values are positive; they are 1 unless the data has weights.
     X
         Features, CSR float32, documents × features; None for text.
     texts
-        The documents' texts; None where there are only features.
+        The texts of the documents; None if there are only features.
     ids
-        The documents' own names, where the data has them.
+        The ids of the documents in the data; None if there are none.
     ignore
-        Pairs (document, label) that take no part in evaluation, int64 of shape (n, 2), from filter files.
+        Pairs (document, label) that evaluation ignores, int64 of shape (n, 2), from filter files.
 
     Examples
     --------
@@ -130,7 +122,7 @@ class Split:
             ("ids", None if self.ids is None else len(self.ids)),
         ):
             if length is not None and length != n:
-                raise ValueError(f"{length} {name} for {n} rows of labels: there must be one each")
+                raise ValueError(f"{length} {name} for {n} rows of labels: there must be one per row")
 
     def __len__(self) -> int:
         return int(self.Y.shape[0])
@@ -140,7 +132,7 @@ class Split:
         return f"<Split: {len(self):,} documents, {features}, {self.Y.shape[1]:,} labels>"
 
     def take(self, rows: NDArray[np.int64]) -> Split:
-        """Return these rows, in this order, as a split of its own."""
+        """Return these rows, in this order, as a new split."""
         return Split(
             Y=self.Y[rows],
             X=None if self.X is None else self.X[rows],
@@ -159,18 +151,18 @@ def _take_pairs(pairs: NDArray[np.int64], rows: NDArray[np.int64], n: int) -> ND
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set: its parts, and the names of labels and features.
+    """A data set: its splits, and the names of its labels and features.
 
     Attributes
     ----------
     name
-        What to call it in tables.
+        The name for tables and messages.
     train, test, dev
-        The parts; a single file is all `train`.
+        The splits. A data set that is a single file has only `train`.
     label_names
-        One name a label, in the order of Y's columns; None where only numbers are known.
+        One name per column of Y; None if the labels have no names.
     feature_names
-        One name a feature, in the order of X's columns; None where only numbers are known.
+        One name per column of X; None if the features have no names.
 
     Examples
     --------
@@ -201,7 +193,7 @@ class Dataset:
             (self.feature_names, self.n_features, "feature"),
         ):
             if names is not None and len(names) != count:
-                raise ValueError(f"{len(names)} {what} names for {count} {what}s: there must be one each")
+                raise ValueError(f"{len(names)} {what} names for {count} {what}s: there must be one per {what}")
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(split):,} {part}" for part, split in self.splits.items())
@@ -210,13 +202,13 @@ class Dataset:
 
     @property
     def splits(self) -> dict[str, Split]:
-        """The parts that are there, by name."""
+        """The splits that exist, by name."""
         parts = {"train": self.train, "dev": self.dev, "test": self.test}
         return {name: split for name, split in parts.items() if split is not None}
 
     @property
     def n_labels(self) -> int:
-        """The number of labels, those without documents included."""
+        """The number of labels, including labels without documents."""
         return int(self.train.Y.shape[1])
 
     @property

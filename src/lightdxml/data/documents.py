@@ -1,56 +1,52 @@
-"""What the builders share: from documents with named labels to a data set with a fixed split."""
+"""Collect text documents one by one into a `Split`."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from pathlib import Path
 
-from lightdxml.data.dataset import Dataset, Split, Texts
-from lightdxml.data.labels import label_matrix
-
-
-class Document(NamedTuple):
-    """One document on its way into a data set."""
-
-    id: str
-    title: str
-    text: str
-    labels: Iterable[str]
+from lightdxml.data.dataset import Split, Texts
+from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.labels import LabelRows
 
 
-def is_test(document_id: str) -> bool:
-    """Say whether a document is for testing: one in five is, by a hash of its id.
+class SplitBuilder:
+    """Collects the documents of one file. Ids and titles are dropped if no document has one."""
 
-    Examples
-    --------
-    >>> is_test("numpy.linalg.svd"), is_test("numpy.linalg.pinv")
-    (False, True)
-    """
-    digest = hashlib.md5(document_id.encode(), usedforsecurity=False).digest()
-    return int.from_bytes(digest, "big") % 5 == 0
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ids: list[str] = []
+        self._titles: list[str] = []
+        self._bodies: list[str] = []
+        self._labels = LabelRows()
+        self._any_id = self._any_title = False
 
+    def add(
+        self,
+        line: int,
+        document_id: object,
+        texts: tuple[str | None, str | None],
+        labels: Iterable[int],
+        weights: Iterable[float] = (),
+    ) -> None:
+        """Add the document of a line: its id (a string or an integer), title and body, and label ids."""
+        if isinstance(document_id, bool) or not isinstance(document_id, str | int | None):
+            found = f"id {excerpt(str(document_id))}"
+            raise DataError(self._path, found, "a string or an integer as id", line=line)
+        title, body = texts
+        self._any_id |= document_id is not None
+        self._any_title |= title is not None
+        self._ids.append("" if document_id is None else str(document_id))
+        self._titles.append(title or "")
+        self._bodies.append(body or "")
+        self._labels.add(labels, weights)
 
-def split_by_hash(name: str, documents: Iterable[Document]) -> Dataset:
-    """Make a data set of documents with named labels, sorted by id; `is_test` says which side each is on.
-
-    Examples
-    --------
-    >>> data = split_by_hash("tiny", [Document("b", "B", "bee", {"x"}), Document("a", "A", "ay", {"y", "x"})])
-    >>> list(data.train.ids), data.label_names, data.train.Y.toarray().tolist()
-    (['a', 'b'], ['x', 'y'], [[1.0, 1.0], [1.0, 0.0]])
-    """
-    ordered = sorted(documents, key=lambda document: document.id)
-    label_names = sorted({label for document in ordered for label in document.labels})
-    column = {label: j for j, label in enumerate(label_names)}
-    sides: tuple[list[Document], list[Document]] = ([], [])
-    for document in ordered:
-        sides[is_test(document.id)].append(document)
-    train, test = (_split(side, column) for side in sides)
-    return Dataset(name, train, test, label_names=label_names)
-
-
-def _split(documents: list[Document], column: dict[str, int]) -> Split:
-    rows = [sorted(column[label] for label in document.labels) for document in documents]
-    texts = Texts([document.text for document in documents], [document.title for document in documents])
-    return Split(Y=label_matrix(rows, len(column)), texts=texts, ids=[document.id for document in documents])
+    def split(self, n_labels: int) -> Split:
+        """Return the documents with a label matrix of this many columns."""
+        if not self._bodies:
+            raise DataError(self._path, "no documents", "one document per line")
+        return Split(
+            Y=self._labels.matrix(n_labels),
+            texts=Texts(self._bodies, self._titles if self._any_title else None),
+            ids=self._ids if self._any_id else None,
+        )

@@ -1,4 +1,4 @@
-"""The registry's data sets: fetched, unpacked, checked and put in their place."""
+"""Get data sets of the registry: download, unpack and check them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lightdxml.data.errors import DataError
-from lightdxml.data.fetch import Progress, fetch
+from lightdxml.data.fetch import ProgressCallback, fetch
 from lightdxml.data.folder import innermost
-from lightdxml.data.registry import Entry, cache_folder, find
+from lightdxml.data.registry import PAGE, Entry, cache_folder, find
 from lightdxml.data.unpack import archive_suffix, unpack
+
+Sizes = tuple[int, int, int, int]
 
 
 def get(
@@ -20,51 +22,35 @@ def get(
     folder: Path | None = None,
     url: str | None = None,
     force: bool = False,
-    progress: Progress | None = None,
-    verify: Callable[[Path], tuple[int, int, int, int]] | None = None,
+    progress: ProgressCallback | None = None,
+    verify: Callable[[Path], Sizes] | None = None,
 ) -> Path:
-    """Return the folder of a data set of the registry, fetched and checked if it is not there yet.
+    """Return the folder of a data set of the registry; download and check it if it does not exist yet.
 
     Parameters
     ----------
     name
-        The set's name, upper or lower case.
+        The name of the data set; case is ignored.
     raw
-        The raw text instead of the bag of words; it is kept in a folder of its own, with ``-raw`` at its end.
+        Get the raw text instead of the bag of words. Its folder ends in ``-raw``.
     folder
-        Where the sets' folders stand, instead of `cache_folder()`.
+        The parent folder, instead of `cache_folder()`.
     url
-        Where to fetch the archive from, instead of the registry's address.
+        The address of the archive, instead of the registry's.
     force
-        Fetch anew even what is there; the old folder stays until the new one is checked.
+        Download again. The old folder stays until the new one is checked.
     progress
         See `fetch`.
     verify
-        Given the unpacked folder, returns its numbers of training and test documents, features and labels, to
-        be compared with the registry's (the features not for raw text); None to go without.
-
-    Returns
-    -------
-    Path
-        The folder that holds the set's files.
+        A function of the unpacked folder that returns the numbers of training documents, test documents, features and
+        labels. They must be those of the registry, except the number of features of raw text.
 
     Raises
     ------
     DownloadError
-        The archive cannot be had.
+        If the download fails.
     DataError
-        There is no such set, or what was fetched is not it: then it is kept under a name that ends in
-        ``.suspect``.
-
-    Examples
-    --------
-    >>> import tempfile, zipfile
-    >>> with tempfile.TemporaryDirectory() as place:  # an archive fetched by hand is taken as it is
-    ...     with zipfile.ZipFile(Path(place, "Bibtex.zip"), "w") as file:
-    ...         file.writestr("Bibtex_data.txt", "")
-    ...     found = get("bibtex", folder=Path(place))
-    ...     found.name, [path.name for path in found.iterdir()]
-    ('Bibtex', ['Bibtex_data.txt'])
+        If there is no such data set, or if the archive is not that data set. It is kept with the suffix ``.suspect``.
     """
     entry = find(name)
     root = cache_folder() if folder is None else folder
@@ -72,27 +58,27 @@ def get(
     if not force and home.is_dir() and any(home.iterdir()):
         return home
     source = entry.url(raw) if url is None else url
-    # Drive's addresses have no suffix, and its archives are zips.
+    # Addresses of Google Drive have no suffix; its archives are zips.
     archive = root / (home.name + (archive_suffix(source.partition("?")[0]) or ".zip"))
-    fetched = force or url is not None or not archive.exists()
-    if fetched:
-        fetch(source, archive, progress=progress, page=entry.page)
-    fresh = home.with_name(home.name + ".fresh")
-    shutil.rmtree(fresh, ignore_errors=True)
+    downloaded = force or url is not None or not archive.exists()
+    if downloaded:
+        fetch(source, archive, progress=progress, page=PAGE)
+    unpacked = home.with_name(home.name + ".fresh")
+    shutil.rmtree(unpacked, ignore_errors=True)
     try:
-        content = innermost(unpack(archive, fresh))
+        content = innermost(unpack(archive, unpacked))
         if verify is not None:
-            _compare(entry, raw, content, verify(content))
+            _check_sizes(entry, raw, content, verify(content))
     except ValueError as error:
-        raise _suspect(error, archive, fresh, home) from error
-    _put_in_place(content, home)
-    shutil.rmtree(fresh, ignore_errors=True)
-    if fetched:  # an archive that somebody put there stays theirs
+        raise _set_aside(error, archive, unpacked, home) from error
+    _replace_folder(content, home)
+    shutil.rmtree(unpacked, ignore_errors=True)
+    if downloaded:  # an archive from a manual download stays
         archive.unlink()
     return home
 
 
-def _compare(entry: Entry, raw: bool, folder: Path, found: tuple[int, int, int, int]) -> None:
+def _check_sizes(entry: Entry, raw: bool, folder: Path, found: Sizes) -> None:
     names = ("training documents", "test documents", "features", "labels")
     wanted = (entry.n_train, entry.n_test, entry.n_features, entry.n_labels)
     wrong = [
@@ -105,31 +91,23 @@ def _compare(entry: Entry, raw: bool, folder: Path, found: tuple[int, int, int, 
         raise DataError(folder, have, f"{want} in {entry.name}")
 
 
-def _suspect(error: ValueError, archive: Path, fresh: Path, home: Path) -> DataError:
-    """Put what is not the set aside, so that nothing is lost and nobody takes it for the set."""
-    fault = error if isinstance(error, DataError) else DataError(fresh, str(error), home.name)
-    moved = {archive: _set_aside(archive, archive.name)}
-    if fresh.exists():
-        moved[fresh] = _set_aside(fresh, home.name)
-    path = fault.path
-    for old, new in moved.items():
-        path = new / path.relative_to(old) if path.is_relative_to(old) else path
-    names = " and ".join(aside.name for aside in moved.values())
-    kept = f"what was fetched is kept as {names} in {home.parent}"
-    return DataError(path, fault.found, f"{fault.expected}; {kept}", line=fault.line)
+def _set_aside(error: ValueError, archive: Path, unpacked: Path, home: Path) -> DataError:
+    """Rename archive and folder, so that nothing is lost and nobody uses them; return the error with the new paths."""
+    fault = error if isinstance(error, DataError) else DataError(unpacked, str(error), home.name)
+    path, names = fault.path, []
+    for old, name in ((archive, archive.name), (unpacked, home.name)):
+        if old.exists():
+            new = home.with_name(f"{name}.suspect")
+            shutil.rmtree(new, ignore_errors=True)
+            old.replace(new)
+            names.append(new.name)
+            path = new / path.relative_to(old) if path.is_relative_to(old) else path
+    expected = f"{fault.expected}; the download is kept as {' and '.join(names)} in {home.parent}"
+    return DataError(path, fault.found, expected, line=fault.line)
 
 
-def _set_aside(path: Path, name: str) -> Path:
-    """Rename a file or folder to a free name ending in .suspect, and return that."""
-    number, aside = 1, path.with_name(f"{name}.suspect")
-    while aside.exists():
-        number += 1
-        aside = path.with_name(f"{name}.{number}.suspect")
-    return path.replace(aside)
-
-
-def _put_in_place(content: Path, home: Path) -> None:
-    """Rename a folder to its place; an older one there goes only after that."""
+def _replace_folder(content: Path, home: Path) -> None:
+    """Rename a folder to `home`; an older folder is removed only afterwards."""
     old = home.with_name(home.name + ".old")
     shutil.rmtree(old, ignore_errors=True)
     if home.exists():

@@ -1,4 +1,4 @@
-"""The one error that bad data raises."""
+"""The error that unreadable data raises."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from pathlib import Path
 
 
 class DataError(ValueError):
-    """Data that cannot be read, said in one sentence.
+    """Data that cannot be read: where, what was found there, and what was expected.
 
     Parameters
     ----------
     path
-        The file or folder that is at fault.
+        The file or folder.
     found
-        What stands there.
+        What it contains.
     expected
-        What should stand there, or what to do.
+        What it should contain, or what to do.
     line
-        The line at fault, counted from 1, where there is one.
+        The line number, counted from 1.
 
     Examples
     --------
@@ -35,17 +35,16 @@ class DataError(ValueError):
 
 
 def excerpt(text: str | bytes, limit: int = 60) -> str:
-    r"""Quote the beginning of a text for an error message, with what cannot be printed escaped.
+    r"""Quote the beginning of a text for an error message; unprintable characters are escaped.
 
     >>> excerpt(b"3:x\n")
     "'3:x\\n'"
     """
-    shown = text[: limit + 1]
-    more = "…" if len(shown) > limit else ""
-    if isinstance(shown, str):
-        return repr(shown[:limit]) + more
-    try:
-        return repr(shown[:limit].decode()) + more
-    except UnicodeDecodeError:
-        # What is no UTF-8 is shown byte by byte.
-        return repr(shown[:limit]).removeprefix("b") + more
+    start = text[:limit]
+    more = "…" if len(text) > limit else ""
+    if isinstance(start, bytes):
+        try:
+            start = start.decode()
+        except UnicodeDecodeError:
+            return repr(start).removeprefix("b") + more
+    return repr(start) + more

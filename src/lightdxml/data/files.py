@@ -1,4 +1,4 @@
-"""Files as bytes and lines: plain, gzip and Zstandard alike, and writes that are whole or not there."""
+"""Read and write files, plain or compressed with gzip or Zstandard. Writes are atomic."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ else:
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 UTF8_BOM = b"\xef\xbb\xbf"
-COMPRESSED_SUFFIXES = (".gz", ".zst")
-_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_BLOCK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 28
-# No text that people write packs 200 times smaller; what claims more was made to fill memory or disk.
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_BLOCK_BYTES = 1 << 23
+# Real text does not compress by a factor of 200: a file that claims more is a decompression bomb.
 _FREE_BYTES = 1 << 30
 _RATIO = 200
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to read its bytes; what compresses it is seen from its first bytes, not from its name.
+    """Open a file and decompress it if its first bytes are those of gzip or Zstandard.
 
-    Whatever goes wrong with the file inside the `with` becomes a `DataError`.
+    File errors inside the `with` block are raised as `DataError`.
     """
-    with faults_of(path):
-        # Before it is opened: opening a pipe waits for its writer.
+    with as_data_errors(path):
+        # Checked before opening: opening a pipe blocks until it has a writer.
         if not path.is_dir() and not path.is_file() and path.exists():
             raise DataError(path, "a pipe or a device", "a file: save the data to one first")
-        with path.open("rb") as raw, uncompressed(raw) as stream:
+        with path.open("rb") as raw, decompressed(raw) as stream:
             yield stream
 
 
 @contextmanager
-def faults_of(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with a file inside the `with` into a `DataError`."""
+def as_data_errors(path: Path) -> Iterator[None]:
+    """Raise file and decompression errors inside the `with` block as `DataError`."""
     try:
         yield
     except EOFError as error:
-        raise DataError(path, "compressed data that breaks off", "a complete file: fetch or copy it again") from error
+        raise DataError(path, "truncated compressed data", "a complete file: download or copy it again") from error
     except (gzip.BadGzipFile, zlib.error, zstd.ZstdError) as error:
-        raise DataError(path, f"damaged compressed data ({error})", "an intact file: fetch or copy it again") from error
+        found = f"corrupt compressed data ({error})"
+        raise DataError(path, found, "an intact file: download or copy it again") from error
     except FileNotFoundError as error:
-        raise DataError(path, "nothing there", "an existing file") from error
+        raise DataError(path, "no such file", "an existing file") from error
     except PermissionError as error:
         raise DataError(path, "no permission to read it", "a file that you may read") from error
     except IsADirectoryError as error:
@@ -68,8 +68,8 @@ def faults_of(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def uncompressed(raw: io.BufferedReader) -> Iterator[BinaryIO]:
-    """Give the content of a stream; what compresses it is seen from its first bytes."""
+def decompressed(raw: io.BufferedReader) -> Iterator[BinaryIO]:
+    """Yield the decompressed content of a stream; its first bytes identify the compression."""
     magic = raw.peek(4)[:4]
     if magic.startswith(GZIP_MAGIC):
         with gzip.open(raw) as stream:
@@ -82,7 +82,7 @@ def uncompressed(raw: io.BufferedReader) -> Iterator[BinaryIO]:
 
 
 def first_line(path: Path, limit: int = 1 << 26) -> bytes:
-    """Return the first line of a file that is not blank, without a byte-order mark; empty if there is none."""
+    """Return the first line that is not blank, without a byte-order mark; empty if there is none."""
     with reading(path) as stream:
         line = stream.readline(limit)
         check_encoding(path, line)
@@ -93,18 +93,18 @@ def first_line(path: Path, limit: int = 1 << 26) -> bytes:
 
 
 def check_encoding(path: Path, start: bytes) -> None:
-    """Raise where the first bytes of a file are those of UTF-16 text."""
-    if start.startswith(_OTHER_BOMS):
-        raise DataError(path, "text in UTF-16", "UTF-8: convert the file (in Excel, save as CSV UTF-8)", line=1)
+    """Raise a `DataError` if the first bytes of a file are those of UTF-16 text."""
+    if start.startswith(_UTF16_BOMS):
+        raise DataError(path, "UTF-16 text", "UTF-8: convert the file (in Excel, save as CSV UTF-8)", line=1)
 
 
 def unpacked_limit(path: Path) -> int:
-    """Return how many bytes a file of this size may hold when unpacked."""
+    """Return the largest number of bytes that a file of this size may decompress to."""
     return max(_FREE_BYTES, _RATIO * path.stat().st_size)
 
 
 class _Budget:
-    """What may still be read of a file's content."""
+    """Counts the decompressed bytes of a file and raises a `DataError` above the limit."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -115,21 +115,21 @@ class _Budget:
         self._used += size
         if self._used > self._limit:
             found = f"more than {self._limit >> 20:,} MB when unpacked, from {self._path.stat().st_size:,} bytes"
-            raise DataError(self._path, found, "data that was not made to fill memory: if it is real, unpack it first")
+            raise DataError(self._path, found, "a smaller file: if the data is real, decompress the file first")
 
 
-def too_long(path: Path, number: int | None = None) -> DataError:
-    """Return the error of a line that no document has."""
-    return DataError(path, f"a line of over {LONGEST_LINE >> 20} MB", "one document a line", line=number)
+def too_long(path: Path, number: int | None = None, longest: int = LONGEST_LINE) -> DataError:
+    """Return the error for a line that is too long."""
+    return DataError(path, f"a line of more than {longest >> 20} MB", "shorter lines", line=number)
 
 
-def line_blocks(path: Path, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[NDArray[np.uint8]]:
-    """Yield the bytes of a file's stream in blocks of whole lines, without a byte-order mark.
+def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
+    """Yield the bytes of a stream in blocks of complete lines, without a byte-order mark.
 
-    The blocks share one buffer: each is gone when the next one is asked for.
+    All blocks share one buffer: the next block overwrites the last one.
     """
     budget = _Budget(path)
-    buffer = bytearray(block_bytes)
+    buffer = bytearray(_BLOCK_BYTES)
     filled = 0
     first = True
     while True:
@@ -147,34 +147,40 @@ def line_blocks(path: Path, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -
             yield np.frombuffer(memoryview(buffer)[:cut], dtype=np.uint8)
         if at_end:
             return
-        # A line longer than the buffer gets a larger one; a new one, as the caller may hold a view of the old.
         rest = buffer[cut:filled]
         if not cut and len(buffer) >= LONGEST_LINE:
             raise too_long(path)
+        # A line that is longer than the buffer needs a new one: the caller may hold a view of the old one.
         buffer = buffer if cut else bytearray(2 * len(buffer))
         buffer[: len(rest)] = rest
         filled = len(rest)
 
 
+def byte_lines(path: Path, stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a stream with their numbers from 1, line ends included, without a byte-order mark."""
+    budget = _Budget(path)
+    # Splitting a compressed stream into lines is faster with a buffer in C.
+    plain = isinstance(stream, io.BufferedReader)
+    buffered = stream if plain else io.BufferedReader(cast("io.RawIOBase", stream), 1 << 20)
+    for number, line in enumerate(iter(partial(buffered.readline, longest), b""), start=1):
+        budget.spend(len(line))
+        if len(line) == longest:
+            raise too_long(path, number, longest)
+        if number == 1:
+            check_encoding(path, line)
+            line = line.removeprefix(UTF8_BOM)
+        yield number, line
+
+
 def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Yield a text file's lines with their numbers from 1, line ends included."""
+    """Yield the lines of a text file with their numbers from 1, line ends included."""
     with reading(path) as stream:
-        budget = _Budget(path)
-        # Lines of a compressed stream cost less when a buffer in C cuts them.
-        plain = isinstance(stream, io.BufferedReader)
-        buffered = stream if plain else io.BufferedReader(cast("io.RawIOBase", stream), 1 << 20)
-        for number, line in enumerate(iter(partial(buffered.readline, LONGEST_LINE), b""), start=1):
-            budget.spend(len(line))
-            if len(line) == LONGEST_LINE:
-                raise too_long(path, number)
-            if number == 1:
-                check_encoding(path, line)
-                line = line.removeprefix(UTF8_BOM)
+        for number, line in byte_lines(path, stream):
             yield number, decode(path, number, line, encoding)
 
 
 def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
-    """Decode one line of a file, or say where it cannot be."""
+    """Decode one line of a file."""
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
@@ -188,26 +194,23 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
 
 
 def base_name(path: Path) -> str:
-    """Return a file's name in lower case without what compresses it.
+    """Return the name of a file in lower case, without a compression suffix.
 
     >>> base_name(Path("a/Train.JSONL.gz"))
     'train.jsonl'
     """
-    name = path.name.lower()
-    for suffix in COMPRESSED_SUFFIXES:
-        name = name.removesuffix(suffix)
-    return name
+    return path.name.lower().removesuffix(".gz").removesuffix(".zst")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write; it appears under its name only when complete. `.gz` and `.zst` compress."""
+    """Open a file for writing. It replaces `path` when it is complete; `.gz` and `.zst` files are compressed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as raw:
             if path.suffix == ".gz":
-                # No name and no time in the gzip header: the same data gives the same bytes.
+                # No name and no time in the header: the same data gives the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0) as stream:
                     yield cast("BinaryIO", stream)
             elif path.suffix == ".zst":
@@ -225,9 +228,9 @@ def writing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def writing_text(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Open a UTF-8 text file to write, as `writing` does."""
+    """Open a UTF-8 text file for writing, as `writing` does."""
     with writing(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         yield text
-        # Handed back open: `writing` has yet to finish the compressed stream.
+        # Detached, not closed: `writing` has to finish the compressed stream.
         text.detach()

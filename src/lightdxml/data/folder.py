@@ -1,99 +1,83 @@
-"""The files of a folder, by the role that their names give them."""
+"""Find the files of a data set in a folder; their names tell their roles."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from lightdxml.data.detect import Part, detect_or_none, name_words, part_of
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
-from lightdxml.data.recognise import Format, Part, part_of, recognise, words_of
 
-_LABEL_NAME_FILES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
-_FEATURE_NAME_FILES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
-_FILTER_FILES = re.compile(r"filter.*\.txt")
-_SPLIT_FILES = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
-_PAPERS = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
-_SUFFIXES = re.compile(r".*\.(txt|svm|svmlight|libsvm|dat|data|npz|jsonl|ndjson|json|csv|tsv)")
+_LABEL_NAMES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
+_FEATURE_NAMES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
+_FILTERS = re.compile(r"filter.*\.txt")
+_SPLITS = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
+_NOT_DATA = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
+_DATA_SUFFIX = re.compile(r".*\.(txt|svm|svmlight|libsvm|dat|data|npz|jsonl|ndjson|json|csv|tsv)")
 
 
-class Files:
-    """What lies in a folder; what plays no part, such as a README, is left out.
+@dataclass
+class FolderFiles:
+    """The files of a folder by role; files without a role, such as a README, are left out."""
 
-    Attributes
-    ----------
-    label_names, feature_names
-        The files that name labels and features.
-    filters
-        Files of pairs to ignore, by the part that they are for.
-    splits
-        The old form's split files.
-    parts
-        Data files by the part that they are.
-    others
-        Data files whose names say no part.
-    """
+    label_names: Path | None = None
+    feature_names: Path | None = None
+    filters: dict[Part, Path] = field(default_factory=dict)  # pairs that evaluation ignores
+    splits: dict[Part, Path] = field(default_factory=dict)  # lists of documents, in the old form
+    parts: dict[Part, list[Path]] = field(default_factory=dict)  # data files
+    others: list[Path] = field(default_factory=list)  # data files whose names indicate no split
 
-    def __init__(self, folder: Path, encoding: str = "utf-8") -> None:
-        self.folder = folder
-        self.encoding = encoding
-        self.label_names: Path | None = None
-        self.feature_names: Path | None = None
-        self.filters: dict[Part, Path] = {}
-        self.splits: dict[Part, Path] = {}
-        self.parts: dict[Part, list[Path]] = {}
-        self.others: list[Path] = []
-        for path in entries(folder):
-            name = base_name(path)
-            if _SUFFIXES.fullmatch(name) and not name.startswith(".") and not _PAPERS.fullmatch(name):
-                self._sort_in(path, name)
-        if not self.parts and not self.splits:
-            # Nothing says train: a single data file is it, or a single pair of matrices.
-            data = [path for path in self.others if format_or_none(path, encoding)]
-            if data or len(self.others) == 1:
-                self.parts["train"] = data or self.others
-
-    def _sort_in(self, path: Path, name: str) -> None:
-        if path.is_symlink() and not path.exists():
-            raise DataError(path, "a link to nothing", "a file: mend or remove the link")
-        if not path.is_file():
-            return
-        part = part_of(path)
-        if _LABEL_NAME_FILES.fullmatch(name):
+    def add(self, path: Path) -> None:
+        """Add a file under the role that its name indicates."""
+        name, part = base_name(path), part_of(path)
+        if _LABEL_NAMES.fullmatch(name):
             self.label_names = path
-        elif _FEATURE_NAME_FILES.fullmatch(name):
+        elif _FEATURE_NAMES.fullmatch(name):
             self.feature_names = path
-        elif _FILTER_FILES.fullmatch(name):
+        elif _FILTERS.fullmatch(name):
             if part:
                 self.filters[part] = path
-        elif match := _SPLIT_FILES.fullmatch(name):
+        elif match := _SPLITS.fullmatch(name):
             self.splits["train" if match["part"].startswith("tr") else "test"] = path
         elif part:
             self.parts.setdefault(part, []).append(path)
-        elif "lbl" not in words_of(path):
+        elif "lbl" not in name_words(path):
             self.others.append(path)
 
 
+def scan(folder: Path, encoding: str = "utf-8") -> FolderFiles:
+    """Return the files of a folder by role."""
+    files = FolderFiles()
+    for path in entries(folder):
+        name = base_name(path)
+        if not _DATA_SUFFIX.fullmatch(name) or name.startswith(".") or _NOT_DATA.fullmatch(name):
+            continue
+        if path.is_symlink() and not path.exists():
+            raise DataError(path, "a broken symbolic link", "a file: repair or remove the link")
+        if path.is_file():
+            files.add(path)
+    if not files.parts and not files.splits:
+        # No name indicates a split: a single data file, or a single pair of matrices, is the training split.
+        data = [path for path in files.others if detect_or_none(path, encoding)]
+        if data or len(files.others) == 1:
+            files.parts["train"] = data or files.others
+    return files
+
+
 def entries(folder: Path) -> list[Path]:
-    """Return what a folder holds, in order."""
+    """Return the entries of a folder in sorted order."""
     try:
         return sorted(folder.iterdir())
     except PermissionError as error:
-        raise DataError(folder, "no permission to look into it", "a folder that you may read") from error
-
-
-def format_or_none(path: Path, encoding: str) -> Format | None:
-    """Return the format of a file, None where it is no data."""
-    try:
-        return recognise(path, encoding)
-    except DataError:
-        return None
+        raise DataError(folder, "no permission to list it", "a folder that you may read") from error
 
 
 def innermost(folder: Path) -> Path:
-    """Return the folder that holds the files: archives often wrap them in one folder more."""
+    """Return the folder that holds the files: archives often wrap them in another folder."""
     inside = [entry for entry in entries(folder) if not entry.name.startswith((".", "__"))]
     folders = [entry for entry in inside if entry.is_dir()]
-    if len(folders) == 1 and all(entry.is_dir() or _PAPERS.fullmatch(base_name(entry)) for entry in inside):
+    if len(folders) == 1 and all(entry.is_dir() or _NOT_DATA.fullmatch(base_name(entry)) for entry in inside):
         return innermost(folders[0])
     return folder

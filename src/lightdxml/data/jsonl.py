@@ -1,4 +1,8 @@
-"""JSON Lines: one `{"id", "title", "text", "labels"}` a line, labels as names."""
+"""JSON Lines, in two forms: with label names, and the raw text of the Extreme Classification repository.
+
+The first has objects `{"id", "title", "text", "labels"}`, the second `{"uid", "title", "content", "target_ind",
+"target_rel"}`, whose labels are ids with relevances.
+"""
 
 from __future__ import annotations
 
@@ -8,90 +12,73 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
-from lightdxml.data.dataset import Split, Texts
+from lightdxml.data.dataset import Split
+from lightdxml.data.documents import SplitBuilder
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines, writing_text
-from lightdxml.data.labels import LabelIndex, LabelRows
+from lightdxml.data.labels import LabelIndex
+from lightdxml.data.xc_text import ID_LIMIT
 
 
-def records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield the objects of a JSON Lines file with their line numbers; blank lines are passed over."""
+def read(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
+    """Read documents with named labels; the index assigns the label ids."""
+    documents = SplitBuilder(path)
+    for number, record in _records(path, encoding):
+        texts = title_and_body(path, number, record, "text")
+        documents.add(number, record.get("id"), texts, index.ids(_label_names(path, number, record)))
+    return documents.split(len(index.names))
+
+
+def read_xc(path: Path, encoding: str = "utf-8") -> Split:
+    """Read XC raw text. The largest label id sets the width of Y, which holds the relevances (1 if there are none)."""
+    documents = SplitBuilder(path)
+    n_labels = 0
+    for number, record in _records(path, encoding):
+        texts = title_and_body(path, number, record, "content")
+        labels = _label_ids(path, number, record)
+        n_labels = max([n_labels, *(label + 1 for label in labels)])
+        documents.add(number, record.get("uid"), texts, labels, _relevances(path, number, record, len(labels)))
+    return documents.split(n_labels)
+
+
+def _records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the objects of a JSON Lines file with their line numbers, skipping blank lines."""
     for number, line in text_lines(path, encoding):
         if line.strip():
             yield number, parse_record(path, number, line)
 
 
 def parse_record(path: Path, number: int, line: str) -> Mapping[str, Any]:
-    """Return the object of a line."""
+    """Parse the JSON object of a line."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object a line", line=number) from error
+        raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object per line", line=number) from error
     if not isinstance(record, Mapping):
-        raise DataError(path, excerpt(line), "one JSON object a line", line=number)
+        raise DataError(path, excerpt(line), "one JSON object per line", line=number)
     if "\\u" in line:
-        _check_characters(path, number, record)
+        _check_surrogates(path, number, record)
     return record
 
 
-def _check_characters(path: Path, number: int, record: Mapping[str, Any]) -> None:
-    """Raise for half a character: JSON can escape a lone surrogate, no text file can hold one."""
+def _check_surrogates(path: Path, number: int, record: Mapping[str, Any]) -> None:
+    """Raise a `DataError` for a lone surrogate: JSON can escape one, but no text file can hold it."""
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise DataError(path, "an escape that is half a character", "whole Unicode characters", line=number) from error
+        raise DataError(path, "an escaped lone surrogate", "valid Unicode characters", line=number) from error
 
 
-def text_field(path: Path, number: int, record: Mapping[str, Any], name: str) -> str | None:
-    """Return a record's field that must be a string if it is there."""
-    value = record.get(name)
-    if value is None or isinstance(value, str):
-        return value
-    raise DataError(path, f"{name} {excerpt(json.dumps(value))}", f"a string as {name}", line=number)
-
-
-def read(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
-    """Read documents with named labels; their numbers come from the index, which grows."""
-    texts = TextColumns()
-    labels = LabelRows()
-    for number, record in records(path, encoding):
-        texts.add(path, number, record.get("id"), *(text_field(path, number, record, f) for f in ("title", "text")))
-        labels.add(index.numbers(_label_names(path, number, record)))
-    if not len(labels):
-        raise DataError(path, "an empty file", "one JSON object a line")
-    return texts.split(labels.matrix(len(index.names)))
-
-
-class TextColumns:
-    """Collects ids, titles and bodies; columns that no document fills are left out at the end."""
-
-    def __init__(self) -> None:
-        self._ids: list[str] = []
-        self._titles: list[str] = []
-        self._bodies: list[str] = []
-        self._any_id = self._any_title = False
-
-    def add(self, path: Path, number: int, document: object, title: str | None, body: str | None) -> None:
-        """Add one document; `document` is its id, a string or a number."""
-        if title is None and body is None:
-            raise DataError(path, "a document without title and text", "at least one of them", line=number)
-        if isinstance(document, bool) or not isinstance(document, str | int | None):
-            raise DataError(path, f"id {excerpt(str(document))}", "a string or a whole number as id", line=number)
-        self._any_id |= document is not None
-        self._any_title |= title is not None
-        self._ids.append("" if document is None else str(document))
-        self._titles.append(title or "")
-        self._bodies.append(body or "")
-
-    def split(self, Y: csr_matrix) -> Split:
-        """Return the documents with these labels."""
-        return Split(
-            Y=Y,
-            texts=Texts(self._bodies, self._titles if self._any_title else None),
-            ids=self._ids if self._any_id else None,
-        )
+def title_and_body(path: Path, number: int, record: Mapping[str, Any], body: str) -> tuple[str | None, str | None]:
+    """Return the title of a record and its body, the field with this name. At least one of them must exist."""
+    values = {name: record.get(name) for name in ("title", body)}
+    for name, value in values.items():
+        if value is not None and not isinstance(value, str):
+            raise DataError(path, f"{name} {excerpt(json.dumps(value))}", f"a string as {name}", line=number)
+    if values["title"] is None and values[body] is None:
+        raise DataError(path, f"a document without title and {body}", "at least one of them", line=number)
+    return values["title"], values[body]
 
 
 def _label_names(path: Path, number: int, record: Mapping[str, Any]) -> list[str]:
@@ -105,8 +92,34 @@ def _label_names(path: Path, number: int, record: Mapping[str, Any]) -> list[str
     return [str(name) for name in names]
 
 
+def _label_ids(path: Path, number: int, record: Mapping[str, Any]) -> list[int]:
+    labels = record.get("target_ind")
+    if not isinstance(labels, list):
+        raise DataError(path, f"target_ind {excerpt(json.dumps(labels))}", "a list of label ids", line=number)
+    for label in labels:
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < ID_LIMIT:
+            found = f"label {excerpt(json.dumps(label))} in target_ind"
+            raise DataError(path, found, "non-negative integers", line=number)
+    return labels
+
+
+def _relevances(path: Path, number: int, record: Mapping[str, Any], n: int) -> list[float]:
+    weights = record.get("target_rel")
+    if weights is None:
+        return [1.0] * n
+    if not isinstance(weights, list) or len(weights) != n:
+        found = f"target_rel {excerpt(json.dumps(weights))}"
+        raise DataError(path, found, f"a list of {n} numbers, one per label in target_ind", line=number)
+    for weight in weights:
+        # The comparison is also false for NaN and for numbers beyond float32.
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 3.4e38:
+            found = f"relevance {excerpt(json.dumps(weight))} in target_rel"
+            raise DataError(path, found, "finite, non-negative numbers", line=number)
+    return weights
+
+
 def write(path: Path, split: Split, label_names: Sequence[str]) -> None:
-    """Write a split's texts and labels, one object a line."""
+    """Write the texts and labels of a split, one object per line."""
     assert split.texts is not None
     titles, bodies = split.texts.titles, split.texts.bodies
     with writing_text(path) as stream:

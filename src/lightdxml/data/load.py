@@ -1,28 +1,29 @@
-"""From a path or a name to a `Dataset`: the way into this package."""
+"""Read a data set from a file or a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from lightdxml.data import jsonl, npz, pairs, table, xc_json, xc_text
-from lightdxml.data.dataset import Dataset, Split, believable_width
+from lightdxml.data import id_files, jsonl, npz, table, xc_text
+from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
+from lightdxml.data.detect import Format, Part, detect, detect_or_none, part_of, side_of
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
-from lightdxml.data.folder import Files, entries, format_or_none, innermost
-from lightdxml.data.labels import LabelIndex, in_order, read_names, widen
-from lightdxml.data.recognise import Format, Part, part_of, recognise, side_of
+from lightdxml.data.folder import FolderFiles, entries, innermost, scan
+from lightdxml.data.labels import LabelIndex, ordered_names, read_names, widen
 
 _MATRICES = ("xc-matrix", "npz")
-# What states its numbers of features and labels, and what names its labels.
+# Formats that state the number of features and labels, and formats that give labels by name.
 _SIZED = ("xc-text", "xc-matrix", "npz")
 _NAMED = ("jsonl", "table")
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a file cannot say itself: how labels are separated in a cell, its encoding, which old split."""
+    """What a file cannot tell: the label separator in a cell, the encoding, the column of old split files."""
 
     label_separator: str = "|"
     encoding: str = "utf-8"
@@ -36,192 +37,176 @@ class ReadOptions:
         try:
             b"a".decode(self.encoding)
         except UnicodeDecodeError:
-            pass  # known, and wider than a byte
+            pass  # a known encoding with more than one byte per character
         except LookupError as error:
-            message = f"encoding {self.encoding!r} is not known: utf-8, latin-1 and cp1252 are common ones"
+            message = f"encoding {self.encoding!r} is unknown: common ones are utf-8, latin-1 and cp1252"
             raise ValueError(message) from error
 
 
+@dataclass(frozen=True)
+class _Part:
+    """One split as it was read."""
+
+    split: Split
+    file: Path
+    format: Format
+
+
+_Parts = dict[Part, _Part]
+
+
 def load_path(path: Path, options: ReadOptions = ReadOptions()) -> Dataset:  # noqa: B008 - frozen
-    """Read a file (all of it is `train`) or a folder of files named for its parts."""
+    """Read a folder, or a single file as the training split."""
     if path.is_dir():
-        return _load_folder(path, options)
+        return _load_folder(innermost(path), options)
     if not path.exists():
-        raise DataError(path, "nothing there", "a file or a folder")
+        raise DataError(path, "no such file or folder", "an existing one")
     return _load_file(path, options)
 
 
-@dataclass
-class _Loading:
-    """What the files of one data set have told so far."""
-
-    place: Path
-    options: ReadOptions
-    index: LabelIndex = field(default_factory=LabelIndex)
-    splits: dict[Part, Split] = field(default_factory=dict)
-    files: dict[Part, Path] = field(default_factory=dict)
-    formats: dict[Part, Format] = field(default_factory=dict)
-    filters: dict[Part, Path] = field(default_factory=dict)
-
-
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
-    loading = _Loading(path, options)
     files = [path]
-    kind = recognise(path, options.encoding)
+    kind = detect(path, options.encoding)
     if kind in _MATRICES:
-        around = Files(path.parent, options.encoding)
-        near = {*around.others, *(file for files in around.parts.values() for file in files)}
-        alike = [file for file in near if part_of(file) == part_of(path) and side_of(file) != side_of(path)]
-        files += sorted(file for file in alike if format_or_none(file, options.encoding) == kind)
-    _read_part(loading, "train", files)
-    return _finish(loading, base_name(path).partition(".")[0], None, None)
+        nearby = scan(path.parent, options.encoding)
+        candidates = {*nearby.others, *(file for files in nearby.parts.values() for file in files)}
+        alike = [file for file in candidates if part_of(file) == part_of(path) and side_of(file) != side_of(path)]
+        files += sorted(file for file in alike if detect_or_none(file, options.encoding) == kind)
+    index = LabelIndex()
+    parts: _Parts = {"train": _read_part(path, "train", files, index, options)}
+    names = index.names if kind in _NAMED else None
+    return _combine(path, base_name(path).partition(".")[0], parts, names, None)
 
 
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
-    folder = innermost(folder)
-    files = Files(folder, options.encoding)
-    loading = _Loading(folder, options, filters=files.filters)
+    files = scan(folder, options.encoding)
     label_names = read_names(files.label_names, options.encoding) if files.label_names else None
-    feature_names = read_names(files.feature_names, options.encoding) if files.feature_names else None
-    loading.index = LabelIndex(label_names or ())
+    feature_names = ordered_names(read_names(files.feature_names, options.encoding)) if files.feature_names else None
+    index = LabelIndex(label_names or ())
     if files.splits:
-        _read_old_form(loading, files)
+        parts = _read_old_form(folder, files, options)
     else:
-        for part in ("train", "dev", "test"):
-            if part in files.parts:
-                _read_part(loading, part, files.parts[part])
-    if "train" not in loading.splits:
+        order: tuple[Part, ...] = ("train", "dev", "test")
+        found = [part for part in order if part in files.parts]
+        parts = {part: _read_part(folder, part, files.parts[part], index, options) for part in found}
+    if "train" not in parts:
         seen = ", ".join(path.name for path in entries(folder)[:8]) or "nothing"
-        raise DataError(folder, seen, "a file whose name says train or trn, or a single file of a known format")
-    has_features = loading.splits["train"].X is not None
-    return _finish(
-        loading, folder.name, label_names, in_order(feature_names) if feature_names and has_features else None
-    )
+        raise DataError(folder, seen, "a file with train or trn in its name, or a single file of a known format")
+    train = parts["train"]
+    if train.format in _NAMED:
+        shown = label_names if isinstance(label_names, dict) else {}
+        names: list[str] | None = [shown.get(label, label) for label in index.names]
+    else:
+        names = None if label_names is None else ordered_names(label_names)
+    data = _combine(folder, folder.name, parts, names, feature_names if train.split.X is not None else None)
+    return _with_filters(data, files.filters)
 
 
-def _read_part(loading: _Loading, part: Part, files: Sequence[Path]) -> None:
-    """Read the file, or the pair of feature and label matrices, that holds one part."""
-    kinds = {path: recognise(path, loading.options.encoding) for path in files}
-    wholes = [path for path in files if kinds[path] not in _MATRICES]
-    if len(wholes) > 1 or (wholes and len(files) > 1):
+def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelIndex, options: ReadOptions) -> _Part:
+    """Read the file, or the pair of feature and label matrices, of one split."""
+    kinds = [detect(path, options.encoding) for path in files]
+    if all(kind in _MATRICES for kind in kinds):
+        return _Part(_read_pair(folder, files), files[0], kinds[0])
+    if len(files) > 1:
         names = " and ".join(path.name for path in files)
-        raise DataError(loading.place, f"several files for {part}: {names}", "one file, or one X and one Y")
-    loading.files[part] = files[0]
-    loading.formats[part] = kinds[files[0]]
-    loading.splits[part] = _read_whole(loading, wholes[0], kinds[wholes[0]]) if wholes else _read_pair(loading, files)
+        raise DataError(folder, f"several files for {part}: {names}", "one file, or one X and one Y")
+    return _Part(_read_file(files[0], kinds[0], index, options), files[0], kinds[0])
 
 
-def _read_whole(loading: _Loading, path: Path, kind: Format) -> Split:
-    options = loading.options
+def _read_file(path: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> Split:
     if kind == "jsonl":
-        return jsonl.read(path, loading.index, options.encoding)
+        return jsonl.read(path, index, options.encoding)
     if kind == "table":
-        return table.read(path, loading.index, options.label_separator, options.encoding)
+        return table.read(path, index, options.label_separator, options.encoding)
     if kind == "xc-json":
-        return xc_json.read(path, options.encoding)
-    lines = xc_text.read_labelled(path)
-    return Split(Y=lines.labels, X=lines.features)
+        return jsonl.read_xc(path, options.encoding)
+    X, Y = xc_text.read_labeled(path)
+    return Split(Y=Y, X=X)
 
 
-def _read_pair(loading: _Loading, files: Sequence[Path]) -> Split:
+def _read_pair(folder: Path, files: Sequence[Path]) -> Split:
     sides = {side: [path for path in files if side_of(path) == side] for side in ("X", "Y")}
     for side, what in (("X", "features"), ("Y", "labels")):
         if len(sides[side]) != 1:
             names = ", ".join(path.name for path in files)
-            raise DataError(loading.place, names, f"one file of {what}, with {side} in its name, beside the other")
+            raise DataError(folder, names, f"one file of {what} with {side} in its name, next to the other")
     (x_path,), (y_path,) = sides["X"], sides["Y"]
-    X, Y = (npz.read(p) if recognise(p) == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
+    X, Y = (npz.read(p) if detect(p) == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
     if X.shape[0] != Y.shape[0]:
         raise DataError(y_path, f"{Y.shape[0]} rows", f"{X.shape[0]}, as in {x_path.name}")
     if (Y.data < 0).any():
-        raise DataError(y_path, "a negative relevance", "labels with values from 0")
+        raise DataError(y_path, "a negative relevance", "non-negative values as labels")
     Y.eliminate_zeros()
     return Split(Y=Y, X=X)
 
 
-def _read_old_form(loading: _Loading, files: Files) -> None:
-    """Read one file of all documents and the files that say which are train and test."""
-    candidates = [path for path in files.others if format_or_none(path, loading.options.encoding) == "xc-text"]
+def _read_old_form(folder: Path, files: FolderFiles, options: ReadOptions) -> _Parts:
+    """Read one file of all documents, and split files that list the documents of train and test."""
+    candidates = [path for path in files.others if detect_or_none(path, options.encoding) == "xc-text"]
     if len(candidates) != 1:
-        names = ", ".join(path.name for path in candidates) or "none"
-        raise DataError(files.folder, f"split files and as data {names}", "one file with a header of three numbers")
-    whole = _read_whole(loading, candidates[0], "xc-text")
-    rows = {part: pairs.read_split(path, loading.options.split, len(whole)) for part, path in files.splits.items()}
+        names = ", ".join(path.name for path in candidates) or "no data file"
+        raise DataError(folder, f"split files with {names}", "one data file with a header of three numbers")
+    X, Y = xc_text.read_labeled(candidates[0])
+    all_documents = Split(Y=Y, X=X)
+    rows = {part: id_files.read_split(path, options.split, len(all_documents)) for part, path in files.splits.items()}
     if "train" in rows and "test" in rows and set(rows["train"].tolist()) & set(rows["test"].tolist()):
-        raise DataError(files.splits["test"], "documents that are in train too", "train and test apart")
-    for part, chosen in rows.items():
-        loading.files[part] = candidates[0]
-        loading.formats[part] = "xc-text"
-        loading.splits[part] = whole.take(chosen)
+        raise DataError(files.splits["test"], "documents that are also in train", "disjoint splits")
+    return {part: _Part(all_documents.take(chosen), candidates[0], "xc-text") for part, chosen in rows.items()}
 
 
-def _finish(
-    loading: _Loading,
-    name: str,
-    label_names: list[str] | dict[str, str] | None,
-    feature_names: list[str] | None,
+def _combine(
+    path: Path, name: str, parts: _Parts, label_names: list[str] | None, feature_names: list[str] | None
 ) -> Dataset:
-    """Bring the parts to one width and put the names on."""
-    _check_alike(loading)
-    names: list[str] | None
-    if loading.formats["train"] in _NAMED:
-        shown = label_names if isinstance(label_names, dict) else {}
-        names = [shown.get(label, label) for label in loading.index.names]
-    else:
-        names = None if label_names is None else in_order(label_names)
-    n_labels = _width(loading, "labels", len(names or ()))
-    n_features = _width(loading, "features", len(feature_names or ()))
-    for part, split in loading.splits.items():
-        X = None if split.X is None else widen(split.X, n_features)
-        filtered = loading.filters.get(part)
-        ignore = pairs.read_filter(filtered, len(split), n_labels) if filtered else None
-        loading.splits[part] = replace(split, Y=widen(split.Y, n_labels), X=X, ignore=ignore)
-    if names is not None and len(names) != n_labels:
-        raise DataError(loading.place, f"{len(names)} label names for {n_labels} labels", "one name a label")
-    if feature_names is not None and len(feature_names) != n_features:
-        found = f"{len(feature_names)} feature names for {n_features} features"
-        raise DataError(loading.place, found, "one name a feature")
-    parts = loading.splits
-    return Dataset(name, parts["train"], parts.get("test"), parts.get("dev"), names, feature_names)
+    """Give all splits the same width and check the number of names."""
+    _check_consistent(parts)
+    n_labels = _width(parts, "labels", len(label_names or ()))
+    n_features = _width(parts, "features", len(feature_names or ()))
+    for names, n, what in ((label_names, n_labels, "label"), (feature_names, n_features, "feature")):
+        if names is not None and len(names) != n:
+            raise DataError(path, f"{len(names)} {what} names for {n} {what}s", f"one name per {what}")
+    splits: dict[str, Split] = {}
+    for part, one in parts.items():
+        X = None if one.split.X is None else widen(one.split.X, n_features)
+        splits[part] = replace(one.split, Y=widen(one.split.Y, n_labels), X=X)
+    return Dataset(name, splits["train"], splits.get("test"), splits.get("dev"), label_names, feature_names)
 
 
-def _check_alike(loading: _Loading) -> None:
-    """Raise where parts cannot belong together: names and numbers as labels, text and features."""
-    train = loading.splits["train"]
-    for part, split in loading.splits.items():
-        if (loading.formats[part] in _NAMED) != (loading.formats["train"] in _NAMED):
-            kinds = ("names", "numbers") if loading.formats[part] in _NAMED else ("numbers", "names")
-            found, expected = f"labels as {kinds[0]}", f"{kinds[1]}, as in {loading.files['train'].name}"
-            raise DataError(loading.files[part], found, expected)
-        if (split.X is None) != (train.X is None):
-            kinds = ("text", "features") if split.X is None else ("features", "text")
-            raise DataError(loading.files[part], kinds[0], f"{kinds[1]}, as in {loading.files['train'].name}")
+def _with_filters(data: Dataset, filters: dict[Part, Path]) -> Dataset:
+    """Add the pairs that evaluation ignores to the splits that have a filter file."""
+    splits: dict[str, Any] = {}
+    for part, path in filters.items():
+        if (split := data.splits.get(part)) is not None:
+            splits[part] = replace(split, ignore=id_files.read_filter(path, len(split), data.n_labels))
+    return replace(data, **splits)
 
 
-def _width(loading: _Loading, what: str, n_names: int) -> int:
-    """Return the number of labels or features that all parts share; what files state must hold for all."""
-    widths: dict[Part, int] = {}
-    for part, split in loading.splits.items():
-        matrix = split.Y if what == "labels" else split.X
-        if matrix is not None:
-            widths[part] = int(matrix.shape[1])
-    _check_believable(loading, what, widths)
-    sized = [part for part in widths if loading.formats[part] in _SIZED]
+def _check_consistent(parts: _Parts) -> None:
+    """Raise a `DataError` if one split has label names and another label ids, or one text and another features."""
+    train = parts["train"]
+    for one in parts.values():
+        for there, here, kinds in (
+            (train.format in _NAMED, one.format in _NAMED, ("label ids", "label names")),
+            (train.split.X is None, one.split.X is None, ("features", "text")),
+        ):
+            if there != here:
+                raise DataError(one.file, kinds[here], f"{kinds[there]}, as in {train.file.name}")
+
+
+def _width(parts: _Parts, what: str, n_names: int) -> int:
+    """Return the number of labels or features that all splits share. A number that a file states holds for all."""
+    matrices = {part: one.split.Y if what == "labels" else one.split.X for part, one in parts.items()}
+    widths = {part: int(matrix.shape[1]) for part, matrix in matrices.items() if matrix is not None}
+    limit = largest_plausible_size(sum(matrix.nnz for matrix in matrices.values() if matrix is not None))
+    for part, width in widths.items():
+        if width > limit:
+            expected = f"at most {limit:,} for so little data: check the header and the largest id"
+            raise DataError(parts[part].file, f"{width:,} {what}", expected)
+    sized = [part for part in widths if parts[part].format in _SIZED]
     if not sized:
         return max([*widths.values(), n_names])
     stated = widths[sized[0]]
     for part, width in widths.items():
         if width > stated or (part in sized and width != stated):
-            found = f"{width} {what}"
-            raise DataError(loading.files[part], found, f"{stated}, as in {loading.files[sized[0]].name}")
+            expected = f"{stated}, as in {parts[sized[0]].file.name}"
+            raise DataError(parts[part].file, f"{width} {what}", expected)
     return stated
-
-
-def _check_believable(loading: _Loading, what: str, widths: dict[Part, int]) -> None:
-    """Raise where a header, or a single mistyped number, claims a width that would only fill memory."""
-    matrices = [split.Y if what == "labels" else split.X for split in loading.splits.values()]
-    limit = believable_width(sum(matrix.nnz for matrix in matrices if matrix is not None))
-    for part, width in widths.items():
-        if width > limit:
-            expected = f"at most {limit:,} for so little data: check its header and its largest number"
-            raise DataError(loading.files[part], f"{width:,} {what}", expected)

@@ -1,9 +1,10 @@
-"""SciPy's `.npz`: one sparse matrix a file, features and labels in a pair."""
+"""SciPy's `.npz`: one sparse matrix per file; features and labels are two files."""
 
 from __future__ import annotations
 
 import io
 import struct
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -13,55 +14,55 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse import csr_matrix
 
-from lightdxml.data.dataset import believable_width
+from lightdxml.data.dataset import largest_plausible_size
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import reading, unpacked_limit, writing
 
 MAGIC = b"PK\x03\x04"
-# What NumPy, SciPy and zipfile are known to raise on damaged files; none of them has an error class for it.
-_UNREADABLE = (
+# What NumPy, SciPy and zipfile raise for damaged files; none of them has one error class for that.
+UNREADABLE = (
     ValueError, KeyError, IndexError, OSError, EOFError, NotImplementedError, AttributeError, TypeError,
     MemoryError, OverflowError, SyntaxError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error,
+    tokenize.TokenError,
 )  # fmt: skip
 
 
+def reason(error: Exception) -> str:
+    """Return the first line of an error message, or the name of the error if it has none."""
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
 def read(path: Path) -> csr_matrix:
-    """Read a sparse matrix of any of SciPy's formats as CSR float32; nothing in the file is ever run."""
+    """Read a sparse matrix in any of SciPy's formats as CSR float32. Nothing is unpickled."""
     with reading(path) as stream:
-        limit = unpacked_limit(path)
-        source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
         try:
-            _check_unpacked(path, source, limit)
-            matrix = scipy.sparse.load_npz(source)
+            return _read(path, stream)
         except DataError:
             raise
-        except _UNREADABLE as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise DataError(path, f"no as_bits sparse matrix ({reason})", "a file of scipy.sparse.save_npz") from error
+        except UNREADABLE as error:
+            found = f"an invalid sparse matrix ({reason(error)})"
+            raise DataError(path, found, "a file written by scipy.sparse.save_npz") from error
+
+
+def _read(path: Path, stream: BinaryIO) -> csr_matrix:
+    limit = unpacked_limit(path)
+    source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
+    with zipfile.ZipFile(source) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > limit:
+        raise DataError(path, f"arrays of {size >> 20:,} MB when unpacked", f"at most {limit >> 20:,} MB")
+    source.seek(0)
+    matrix = scipy.sparse.load_npz(source)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         found = f"an array of {matrix.ndim} dimensions and type {matrix.dtype}"
         raise DataError(path, found, "a sparse matrix of real numbers")
-    if max(matrix.shape) > (most := believable_width(matrix.nnz)):
+    if max(matrix.shape) > (most := largest_plausible_size(matrix.nnz)):
         found = f"a matrix of {matrix.shape[0]:,} × {matrix.shape[1]:,}"
-        raise DataError(path, found, f"at most {most:,} each for {matrix.nnz:,} values")
-    try:
-        # Before any conversion: SciPy's compiled code trusts the indices.
-        if matrix.format in ("csr", "csc", "bsr"):
-            matrix.check_format(full_check=True)
-        return _float32(path, csr_matrix(matrix))
-    except DataError:
-        raise
-    except _UNREADABLE as error:
-        raise DataError(path, f"a matrix that contradicts itself ({error})", "valid sparse arrays") from error
-
-
-def _check_unpacked(path: Path, source: BinaryIO, limit: int) -> None:
-    """Raise for an archive whose members would fill memory."""
-    with zipfile.ZipFile(source) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    source.seek(0)
-    if size > limit:
-        raise DataError(path, f"arrays of {size >> 20:,} MB when unpacked", "data that was not made to fill memory")
+        raise DataError(path, found, f"at most {most:,} rows and columns for {matrix.nnz:,} values")
+    # Checked before any conversion: SciPy's compiled code trusts the indices.
+    if matrix.format in ("csr", "csc", "bsr"):
+        matrix.check_format(full_check=True)
+    return _float32(path, csr_matrix(matrix))
 
 
 def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:
@@ -76,7 +77,7 @@ def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:
 
 
 def write(path: Path, matrix: csr_matrix) -> None:
-    """Write a matrix so that SciPy and `read` can read it."""
+    """Write a matrix as SciPy does."""
     with writing(path) as stream:
         buffer = io.BytesIO()
         scipy.sparse.save_npz(buffer, matrix)

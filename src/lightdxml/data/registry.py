@@ -1,9 +1,10 @@
-"""The benchmark's data sets: their sizes, their propensity constants, and where they are fetched from."""
+"""The data sets of the Extreme Classification repository: sizes, propensity constants and download addresses."""
 
 from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
@@ -12,11 +13,11 @@ import platformdirs
 
 from lightdxml.data.errors import DataError
 
-_PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
+PAGE = "http://manikvarma.org/downloads/XC/XMLRepository.html"
 _DRIVE = "https://drive.google.com/uc"
 
-# name, features, labels, train, test, points/label, labels/point, A, B, Drive ids of the bag of words and of
-# the raw text, resource key of the former; a dash where there is none.
+# Name, features, labels, training documents, test documents, points per label, labels per point, A, B, then Google
+# Drive's ids of the bag of words and of the raw text, and the resource key of the first; - for none.
 _TABLE = """
 Mediamill                     120     101   30993  12914 1902.15  4.38 .55 1.5 0B3lPMIHmG6vGY3B4TXRmZnZBTkk      -                                 0-Hv7nA6NTsIJshWk2gJwTYw
 Bibtex                       1836     159    4880   2515  111.71  2.40 .55 1.5 0B3lPMIHmG6vGcy1xM2pJZ09MMGM      -                                 0-UzogKsb6v7pz2Vf_1uooFA
@@ -43,70 +44,27 @@ LF-AmazonTitles-1.3M       128000 1305265 2248619 970237   38.24 22.20  .6 2.6 1
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set of the Extreme Classification repository.
-
-    Attributes
-    ----------
-    name
-        What the repository calls it.
-    n_features, n_labels, n_train, n_test
-        V, L and the two N of the bag-of-words version.
-    points_per_label, labels_per_point
-        The averages that the repository states.
-    A, B
-        The constants of the propensity model.
-    bow_id, raw_id
-        Google Drive's ids of the bag of words and of the raw text; None where there is none.
-    resource_key
-        What Drive wants besides `bow_id` for its older files; None for the newer ones.
-
-    Examples
-    --------
-    >>> entry = find("eurlex-4k")
-    >>> entry.name, entry.n_labels, entry.A, entry.B
-    ('EURLex-4K', 3993, 0.55, 1.5)
-    """
+    """A data set of the Extreme Classification repository."""
 
     name: str
-    n_features: int
+    n_features: int  # of the bag of words
     n_labels: int
     n_train: int
     n_test: int
-    points_per_label: float
+    points_per_label: float  # as the repository states them
     labels_per_point: float
-    A: float
+    A: float  # the constants of the propensity model
     B: float
-    bow_id: str | None
-    raw_id: str | None
-    resource_key: str | None
-
-    @property
-    def page(self) -> str:
-        """The page from which a person can fetch the set by hand."""
-        return _PAGE
+    bow_id: str | None  # Google Drive's id of the bag of words; None if there is none
+    raw_id: str | None  # Google Drive's id of the raw text; None if there is none
+    resource_key: str | None  # required with `bow_id` for Drive's older files
 
     def url(self, raw: bool = False) -> str:
-        """Return the address of the archive.
-
-        Parameters
-        ----------
-        raw
-            The raw text instead of the bag of words.
-
-        Raises
-        ------
-        DataError
-            The repository offers no such version of the set.
-
-        Examples
-        --------
-        >>> find("Amazon-670K").url(raw=True)
-        'https://drive.google.com/uc?export=download&id=16FIzX3TnlsqbrwSJJ2gDih69laezfZWR'
-        """
+        """Return the address of the archive with the bag of words, or of the one with the raw text."""
         drive_id = self.raw_id if raw else self.bow_id
         if drive_id is None:
             kind, other = ("raw text", "bag of words") if raw else ("bag of words", "raw text")
-            raise DataError(self.name, f"no {kind} in the repository", f"its {other} to be asked for")
+            raise DataError(self.name, f"no {kind} in the repository", f"a request for its {other}")
         query = {"export": "download", "id": drive_id}
         if self.resource_key is not None and not raw:
             query["resourcekey"] = self.resource_key
@@ -120,65 +78,46 @@ def _entry(row: str) -> Entry:
     return Entry(name, *counts, float(per_label), float(per_point), float(A), float(B), bow_id, raw_id, key)
 
 
-_ENTRIES = tuple(_entry(row) for row in _TABLE.strip().splitlines())
+_ENTRIES = {entry.name.lower(): entry for entry in map(_entry, _TABLE.strip().splitlines())}
 
 
-def entries() -> tuple[Entry, ...]:
-    """Return every data set of the registry, in the repository's order.
-
-    Examples
-    --------
-    >>> [entry.name for entry in entries()][:3]
-    ['Mediamill', 'Bibtex', 'Delicious']
-    """
-    return _ENTRIES
+def entries() -> list[Entry]:
+    """Return all data sets of the registry, in the order of the repository."""
+    return list(_ENTRIES.values())
 
 
-def find(name: str) -> Entry:
-    """Return the data set of this name, upper and lower case being the same.
+def find(name: str, other_names: Iterable[str] = ()) -> Entry:
+    """Return the data set with this name, ignoring case.
 
-    Raises
-    ------
-    DataError
-        There is none; the message lists those of a similar name.
+    If there is none, the error suggests similar names of the registry and of `other_names`.
 
-    Examples
-    --------
     >>> find("wiki10-31k").n_train
     14146
     >>> find("eurlex")
     Traceback (most recent call last):
-    lightdxml.data.errors.DataError: eurlex: found no data set of this name, expected perhaps EURLex-4K or \
-EURLex-4.3K (`lightdxml data list` shows all)
+    lightdxml.data.errors.DataError: eurlex: found no file or data set with this name, expected perhaps EURLex-4K or \
+EURLex-4.3K (lightdxml data list shows all names)
     """
-    by_name = {entry.name.lower(): entry for entry in _ENTRIES}
     wanted = name.strip().lower()
-    if wanted in by_name:
-        return by_name[wanted]
-    near = difflib.get_close_matches(wanted, list(by_name), n=4, cutoff=0.5)
-    names = " or ".join(by_name[key].name for key in near)
-    expected = f"perhaps {names}" if near else "one of the registry's"
-    raise DataError(name, "no data set of this name", f"{expected} (`lightdxml data list` shows all)")
+    if wanted in _ENTRIES:
+        return _ENTRIES[wanted]
+    near = difflib.get_close_matches(wanted, [*_ENTRIES, *other_names], n=4, cutoff=0.5)
+    similar = " or ".join(_ENTRIES[key].name if key in _ENTRIES else key for key in near)
+    expected = f"perhaps {similar}" if near else "a path or a known name"
+    raise DataError(name, "no file or data set with this name", f"{expected} (lightdxml data list shows all names)")
 
 
 def propensity_constants(name: str) -> tuple[float, float]:
-    """Return A and B of the propensity model, as the repository gives them for a data set of this name.
+    """Return A and B of the propensity model for a data set of the repository, and the defaults for any other.
 
     >>> propensity_constants("AmazonTitles-670K"), propensity_constants("mine")
     ((0.6, 2.6), (0.55, 1.5))
     """
-    return next(((entry.A, entry.B) for entry in _ENTRIES if entry.name.lower() == name.lower()), (0.55, 1.5))
+    entry = _ENTRIES.get(name.lower())
+    return (0.55, 1.5) if entry is None else (entry.A, entry.B)
 
 
 def cache_folder() -> Path:
-    """Return the folder that holds downloaded sets: `$LIGHTDXML_DATA`, or else the user's cache.
-
-    Examples
-    --------
-    >>> from unittest.mock import patch
-    >>> with patch.dict(os.environ, LIGHTDXML_DATA="corpora"):
-    ...     cache_folder().name
-    'corpora'
-    """
+    """Return the folder of downloaded data sets: `$LIGHTDXML_DATA`, or the user's cache folder."""
     chosen = os.environ.get("LIGHTDXML_DATA")
     return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("lightdxml")

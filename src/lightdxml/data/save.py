@@ -1,4 +1,4 @@
-"""From a `Dataset` to a folder that `load` reads back the same."""
+"""Write a `Dataset` to a folder that `load` reads back the same."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from lightdxml.data import jsonl, npz, pairs, xc_text
+import numpy as np
+
+from lightdxml.data import id_files, jsonl, npz, xc_text
 from lightdxml.data.dataset import Dataset, Split
 from lightdxml.data.errors import DataError
 from lightdxml.data.labels import write_names
@@ -15,9 +17,8 @@ from lightdxml.data.labels import write_names
 SaveFormat = Literal["xc", "npz", "jsonl"]
 Compression = Literal["", "gz", "zst"]
 
-
-# Every file that `save` may write: what another save left of them would be read as a part of the new data set.
-_OURS = re.compile(
+# Every file that `save` may write: files of an earlier data set would be read as a part of the new one.
+_SAVED_FILES = re.compile(
     r"((train|dev|test)(\.txt|_[XY]\.npz|\.jsonl)|(label|feature)_names\.json|filter_labels_(train|dev|test)\.txt)"
     r"(\.gz|\.zst)?"
 )
@@ -31,25 +32,20 @@ def save(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write a data set into a folder, one file (npz: two) for each of its parts.
+    """Write a data set to a folder, one file per split (two for npz), and return the folder.
 
     Parameters
     ----------
     data
-        What to write. `xc` and `npz` hold features, `jsonl` holds texts.
+        The data set. `xc` and `npz` hold features, `jsonl` holds texts.
     folder
-        Made if it is not there; it must be empty.
+        The folder, created if it does not exist; it must be empty.
     format
         `xc` for text with a header `N V L`, `npz` for SciPy's matrices, `jsonl` for texts with label names.
     compression
         `gz` or `zst` compresses the text files.
     overwrite
-        Write into a folder that is not empty, and remove what an earlier `save` left in it; other files stay.
-
-    Returns
-    -------
-    Path
-        The folder.
+        Write to a folder that is not empty. Files of an earlier `save` are removed, all others stay.
 
     Examples
     --------
@@ -67,52 +63,53 @@ def save(
         raise ValueError(f"format is {format!r}: it must be one of {', '.join(get_args(SaveFormat))}")
     if compression not in get_args(Compression):
         raise ValueError(f"compression is {compression!r}: it must be gz, zst or empty")
-    left = stale(folder, overwrite)
+    old_files = _saved_files(folder, overwrite)
     suffix = f".{compression}" if compression else ""
     names = data.label_names
     if format == "jsonl":
-        names = _unique(folder, names) if names is not None else [str(i) for i in range(data.n_labels)]
-    _check(data, folder, format)
+        names = [str(i) for i in range(data.n_labels)] if names is None else names
+        _check_unique(folder, names)
+    _check_format(data, folder, format)
     written = []
     for part, split in data.splits.items():
         written += _save_split(split, folder, part, format, suffix, names or ())
         if split.ignore is not None:
             written.append(folder / f"filter_labels_{part}.txt{suffix}")
-            pairs.write_filter(written[-1], split.ignore)
+            id_files.write_filter(written[-1], split.ignore)
     for kind, known in (("label", names), ("feature", data.feature_names if format != "jsonl" else None)):
         if known is not None:
             written.append(folder / f"{kind}_names.json{suffix}")
             write_names(written[-1], known)
-    for path in set(left).difference(written):
+    for path in set(old_files).difference(written):
         path.unlink()
     return folder
 
 
-def stale(folder: Path, overwrite: bool) -> list[Path]:
-    """Return the files of an earlier data set in the folder, or refuse a folder that holds anything."""
+def _saved_files(folder: Path, overwrite: bool) -> list[Path]:
+    """Return the data files in the folder; raise a `DataError` if it is not empty and must not be overwritten."""
     if folder.exists() and not folder.is_dir():
-        raise DataError(folder, "a file", "a folder to write into")
+        raise DataError(folder, "a file", "a folder to write to")
     inside = sorted(folder.iterdir()) if folder.exists() else []
     if inside and not overwrite:
-        raise DataError(folder, "a folder that is not empty", "a new or empty one (overwriting must be asked for)")
-    return [path for path in inside if _OURS.fullmatch(path.name)]
+        raise DataError(folder, "a folder that is not empty", "an empty one, or permission to overwrite")
+    return [path for path in inside if _SAVED_FILES.fullmatch(path.name)]
 
 
-def _check(data: Dataset, folder: Path, format: SaveFormat) -> None:
-    """Raise before anything is written where the format cannot hold the data."""
+def _check_format(data: Dataset, folder: Path, format: SaveFormat) -> None:
+    """Raise a `DataError` if the format cannot hold the data; nothing is written yet."""
     for split in data.splits.values():
         if format == "jsonl" and split.texts is None:
             raise DataError(folder, "documents without text", "text: write features as xc or npz")
         if format != "jsonl" and split.X is None:
-            raise DataError(folder, "texts without features", "features for this format: write texts as jsonl")
-        if format != "npz":
-            xc_text.check_binary(split.Y, folder)
+            raise DataError(folder, "texts without features", "features: write texts as jsonl")
+        if format != "npz" and not np.all(split.Y.data == 1):
+            raise DataError(folder, "labels with weights other than 1", "plain labels: the npz format keeps weights")
 
 
 def _save_split(
     split: Split, folder: Path, part: str, format: SaveFormat, suffix: str, names: Sequence[str]
 ) -> list[Path]:
-    """Write one part and return its files."""
+    """Write one split and return its files."""
     if format == "jsonl":
         path = folder / f"{part}.jsonl{suffix}"
         jsonl.write(path, split, names)
@@ -120,7 +117,7 @@ def _save_split(
     assert split.X is not None
     if format == "xc":
         path = folder / f"{part}.txt{suffix}"
-        xc_text.write_labelled(path, split.X, split.Y)
+        xc_text.write_labeled(path, split.X, split.Y)
         return [path]
     paths = [folder / f"{part}_{side}.npz" for side in "XY"]
     npz.write(paths[0], split.X)
@@ -128,12 +125,11 @@ def _save_split(
     return paths
 
 
-def _unique(folder: Path, names: Sequence[str]) -> Sequence[str]:
-    """Return the names if they can stand for the labels."""
+def _check_unique(folder: Path, names: Sequence[str]) -> None:
+    """Raise a `DataError` if names cannot identify the labels."""
     seen: dict[str, int] = {}
     for i, name in enumerate(names):
         if name == "":
             raise DataError(folder, f"label {i} with an empty name", "a name for each label")
         if seen.setdefault(name, i) != i:
-            raise DataError(folder, f"the name {name!r} for labels {seen[name]} and {i}", "a name of its own for each")
-    return names
+            raise DataError(folder, f"the name {name!r} for labels {seen[name]} and {i}", "unique names")

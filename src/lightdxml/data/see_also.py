@@ -1,4 +1,4 @@
-"""A real data set on every machine: the "See Also" graph of NumPy, SciPy and scikit-learn."""
+"""The data set `see-also`: the "See Also" graph of the installed NumPy, SciPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
-import textwrap
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import NamedTuple
 
 from lightdxml.data.dataset import Dataset
-from lightdxml.data.documents import Document, split_by_hash
+from lightdxml.data.docstrings import prose, references, split_sections
 from lightdxml.data.errors import DataError
+from lightdxml.data.split import Document, split_by_hash
 
 ROOTS = ("numpy", "scipy", "sklearn")
 
-# Not looked into: tests, what builds or checks code, old names of other modules, and what does something when
-# imported (`experimental` changes other modules, `distutils` the build tools, `mypy_plugin` wants mypy).
-_CLOSED = frozenset(
+# Skipped modules: tests, build tools and checks, old names of other modules, and modules with side effects on import
+# (`experimental` changes other modules, `distutils` the build tools, `mypy_plugin` requires mypy).
+_SKIPPED = frozenset(
     (
         *("tests", "conftest", "testutils", "estimator_checks", "print_coercion_tables"),
         *("f2py", "setup", "fixes", "externals", "cython_special"),
@@ -31,37 +30,22 @@ _CLOSED = frozenset(
     )
 )
 
-# These are in their modules only after someone imported `experimental`: what is built would depend on it.
+# These exist only after an import of `experimental`: the data set must not depend on it.
 _EXPERIMENTAL = frozenset(("HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"))
-
-_FIELD_SECTIONS = frozenset(
-    (
-        *("parameters", "other parameters", "attributes", "class attributes"),
-        *("returns", "yields", "receives", "raises", "warns"),
-    )
-)
-_SECTIONS_WITHOUT_PROSE = frozenset(("see also", "examples", "example", "references", "methods"))
-_ADMONITIONS = frozenset(("note", "warning", "important", "tip", "hint", "caution", "attention", "rubric"))
 
 
 def build() -> Dataset:
-    """Build the data set `see-also` from the docstrings of the installed NumPy, SciPy and scikit-learn.
+    """Build the data set from docstrings.
 
-    A document is a public function, class, method or attribute: its id is its dotted name, its text what its
-    docstring says in sentences, its labels the names that its "See Also" section refers to. Nothing is
-    downloaded; which documents there are depends on the versions that are installed, and on nothing else.
-    One document in five is for testing, chosen by a hash of its id, so that another version moves none of
-    those that it shares with this one.
-
-    Returns
-    -------
-    Dataset
-        Around 2,000 documents and 1,700 labels, `train` and `test`.
+    A document is a public function, class, method or attribute. Its id is its dotted name, its text the sentences of
+    its docstring, and its labels are the names in its "See Also" section. The data set depends only on the installed
+    versions. A hash of the id puts one document in five into the test split, so a document that two versions share is
+    in the same split. There are about 2,000 documents and 1,700 labels.
 
     Raises
     ------
     DataError
-        Where Python was told to throw docstrings away (``-OO``).
+        If Python runs without docstrings (``-OO``).
 
     Examples
     --------
@@ -72,24 +56,18 @@ def build() -> Dataset:
     >>> [data.label_names[i] for i in data.train.Y[row].indices][:2]
     ['numpy.linalg.eig', 'numpy.linalg.eigvals']
     """
-    if sys.flags.optimize >= 2:
-        raise DataError(
-            "docstrings of NumPy, SciPy and scikit-learn",
-            "none, as Python runs with -OO",
-            "docstrings: run it without -OO, and without PYTHONOPTIMIZE=2",
-        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        documents = _distinct(_documents(_survey()))
+        documents = list(_distinct(_documents(_survey())))
+    if not documents:
+        expected = "some: run Python without -OO and without PYTHONOPTIMIZE=2"
+        raise DataError("NumPy, SciPy and scikit-learn", "no docstrings", expected)
     return split_by_hash("see-also", documents)
 
 
-# --- What there is: public names, and the objects behind them -----------------------------------------------
-
-
 class _Survey(NamedTuple):
-    canonical: dict[str, str]  # every public name, and the one name of the object behind it
-    docstrings: dict[str, str]  # by that one name
+    canonical: dict[str, str]  # from each public name to the canonical name of the same object
+    docstrings: dict[str, str]  # by canonical name
 
 
 def _survey() -> _Survey:
@@ -98,7 +76,7 @@ def _survey() -> _Survey:
     canonical: dict[str, str] = {}
     for path, module in _modules():
         canonical[path] = module.__name__
-        for name, thing in _public_things(path, module):
+        for name, thing in _public_objects(path, module):
             key = _identity(thing, name)
             names[key].append(name)
             objects[key] = thing
@@ -117,28 +95,28 @@ def _modules() -> Iterator[tuple[str, ModuleType]]:
     while waiting:
         try:
             module = importlib.import_module(waiting.pop())
-        except Exception:  # a part that cannot be imported here (a missing library, say) has no documents
+        except Exception:  # it cannot be imported here, for example for lack of a library
             continue
         yield module.__name__, module
         for name, other in _exports(module):  # `numpy.emath` is the public name of `numpy.lib.scimath`
             if inspect.ismodule(other) and other.__name__ != f"{module.__name__}.{name}":
                 yield f"{module.__name__}.{name}", other
         inside = (info.name for info in pkgutil.iter_modules(getattr(module, "__path__", ())))
-        waiting += [f"{module.__name__}.{name}" for name in inside if name[0] != "_" and name not in _CLOSED]
+        waiting += [f"{module.__name__}.{name}" for name in inside if name[0] != "_" and name not in _SKIPPED]
 
 
-def _public_things(path: str, module: ModuleType) -> Iterator[tuple[str, object]]:
+def _public_objects(path: str, module: ModuleType) -> Iterator[tuple[str, object]]:
     for name, thing in _exports(module):
         if inspect.ismodule(thing):
             continue
-        yield f"{path}.{name}", _plain(thing)
-        if inspect.isclass(thing) and _is_ours(thing):
+        yield f"{path}.{name}", _unwrap(thing)
+        if inspect.isclass(thing) and _in_roots(thing):
             for attribute, member in _members(thing):
-                yield f"{path}.{name}.{attribute}", _plain(member)
+                yield f"{path}.{name}.{attribute}", _unwrap(member)
 
 
 def _exports(module: ModuleType) -> Iterator[tuple[str, object]]:
-    # By `vars`, as reading an attribute of an old name's module would warn of its age.
+    # By `vars`: getattr on a deprecated module would warn.
     here = dict(vars(module))
     own = (name for name, thing in here.items() if getattr(thing, "__module__", None) == module.__name__)
     names = (name for name in here.get("__all__", own) if name not in _EXPERIMENTAL)
@@ -147,19 +125,19 @@ def _exports(module: ModuleType) -> Iterator[tuple[str, object]]:
 
 def _members(cls: type) -> Iterator[tuple[str, object]]:
     seen = set()
-    for base in filter(_is_ours, cls.__mro__):
+    for base in filter(_in_roots, cls.__mro__):
         for name, member in list(vars(base).items()):
             if not name.startswith("_") and name not in seen:
                 seen.add(name)
                 yield name, member
 
 
-def _is_ours(cls: type) -> bool:
+def _in_roots(cls: type) -> bool:
     return str(cls.__module__).partition(".")[0] in ROOTS
 
 
-def _plain(thing: object) -> object:
-    """Take off what is only a way to reach a function: static, class and bound methods."""
+def _unwrap(thing: object) -> object:
+    """Return the function behind a static, class or bound method."""
     if isinstance(thing, (staticmethod, classmethod)):
         return thing.__func__
     owner = getattr(thing, "__self__", None)
@@ -169,12 +147,12 @@ def _plain(thing: object) -> object:
 
 
 def _identity(thing: object, name: str) -> object:
-    # Plain values (None, 1.0, "") are shared by names that mean different things.
+    # Plain values (None, 1.0, "") are shared by unrelated names.
     return id(thing) if callable(thing) or _own_docstring(thing) else name
 
 
 def _own_docstring(thing: object) -> str | None:
-    # An instance without one answers with its class's, whose text sits as a plain string in the class.
+    # An instance without a docstring returns that of its class, a plain string in the dictionary of the class.
     inherited = isinstance(vars(type(thing)).get("__doc__"), str | None) and not inspect.isclass(thing)
     if inherited and "__doc__" not in getattr(thing, "__dict__", ()):
         return None
@@ -186,9 +164,6 @@ def _rank(name: str, thing: object) -> tuple[int, bool, bool, str]:
     own = str(getattr(thing, "__qualname__", None) or getattr(thing, "__name__", ""))
     full = f"{getattr(thing, '__module__', None)}.{own}"
     return name.count("."), name != full, not name.endswith(f".{own}"), name
-
-
-# --- From docstrings to documents ---------------------------------------------------------------------------
 
 
 def _documents(survey: _Survey) -> Iterator[Document]:
@@ -212,7 +187,7 @@ def _documents(survey: _Survey) -> Iterator[Document]:
 
 
 def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
-    """Keep one document of those that say the same, the one with the shortest path."""
+    """Keep one document per text, the one with the shortest path."""
     seen = set()
     for document in sorted(documents, key=lambda one: (one.id.count("."), len(one.id), one.id)):
         words = document.text.casefold()
@@ -222,7 +197,7 @@ def _distinct(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def _resolve(reference: str, home: str, canonical: dict[str, str], by_last_word: dict[str, set[str]]) -> str | None:
-    """Find the object that a reference within the docstring of `home` means, as a reader would."""
+    """Return the object that a reference in the docstring of `home` means: the nearest one, or the only one."""
     reference = re.sub(r"^np\.", "numpy.", reference)
     scopes = home.split(".")
     for depth in (*range(len(scopes) - 1, 0, -1), len(scopes)):
@@ -237,164 +212,3 @@ def _resolve(reference: str, home: str, canonical: dict[str, str], by_last_word:
         if len(candidates) == 1:
             return candidates[0]
     return None
-
-
-_TITLE = re.compile(r"\s*[A-Za-z][A-Za-z ]*:?\s*")
-_UNDERLINE = re.compile(r"\s*(?:-{3,}|={3,})")
-
-
-def split_sections(doc: str) -> list[tuple[str, list[str]]]:
-    r"""Split a docstring into its sections: (title in lower case, lines), the first with an empty title.
-
-    Examples
-    --------
-    >>> split_sections("Add.\n\nSee Also\n--------\nsum : all")
-    [('', ['Add.', '']), ('see also', ['sum : all'])]
-    """
-    sections: list[tuple[str, list[str]]] = [("", [])]
-    lines = [line.rstrip() for line in inspect.cleandoc(doc).splitlines()]
-    for i, line in enumerate(lines):
-        if i and line.endswith(("---", "===")) and _UNDERLINE.fullmatch(line) and _TITLE.fullmatch(lines[i - 1]):
-            sections[-1][1].pop()
-            sections.append((lines[i - 1].strip(" :").lower(), []))
-        else:
-            sections[-1][1].append(line)
-    return sections
-
-
-_REFERENCE = r"(?::[\w:]+:)?`?~?([A-Za-z_][\w.]*\w|[A-Za-z])`?"
-_REFERENCES = re.compile(rf"{_REFERENCE}(?:\s*,\s*{_REFERENCE})*\s*,?\s*(?::|$|--? )")
-
-
-def references(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the names that the lines of a "See Also" section refer to, as they stand there.
-
-    Examples
-    --------
-    >>> list(references(["lstsq, `pinv` : solve it,", "    by svd", ":func:`~numpy.dot`", "and so on"]))
-    ['lstsq', 'pinv', 'numpy.dot']
-    """
-    goes_on = False
-    for line in textwrap.dedent("\n".join(lines)).splitlines():
-        if line[:1].isspace() and not goes_on:
-            continue
-        line = line.strip().removeprefix("* ").removeprefix("- ")
-        match = None if line.startswith((":ref:", ":doc:")) else _REFERENCES.match(line)
-        goes_on = match is not None and line.endswith(",") and match.end() == len(line)
-        if match:
-            for reference in match[0].rstrip(" :-").split(","):
-                if found := re.search(_REFERENCE, reference):
-                    yield found[1]
-
-
-# --- From reStructuredText to sentences ---------------------------------------------------------------------
-
-
-def prose(sections: Iterable[tuple[str, list[str]]]) -> str:
-    r"""Return what the sections of a docstring say in sentences: no markup, code, formulas or references.
-
-    Examples
-    --------
-    >>> prose(split_sections("Add `a` to :func:`b` [1]_.\n\n>>> 1 + 1\n2\n\nSee Also\n--------\nsum"))
-    'Add a to b.'
-    """
-    pieces = []
-    for title, lines in sections:
-        if title in _SECTIONS_WITHOUT_PROSE:
-            continue
-        body = [line if line[:1].isspace() else "" for line in lines] if title in _FIELD_SECTIONS else lines
-        pieces.append(_plain_sentences("\n".join(_without_blocks(body))))
-    return " ".join(filter(None, pieces))
-
-
-_DIRECTIVE = re.compile(r"\.\.(?: (?:(?P<name>[\w-]+) ?::)?|$)(?P<rest>.*)")
-
-
-def _without_blocks(lines: Iterable[str]) -> Iterator[str]:
-    """Leave out directives, literal blocks and doctests, each with all that is indented below it."""
-    block = -1  # the indentation of what opened the block that is being left out
-    in_doctest = False
-    for line in lines:
-        bare = line.strip()
-        indent = len(line) - len(line.lstrip())
-        in_doctest = bool(bare) and (in_doctest or bare.startswith(">>>"))
-        if in_doctest or (bare and indent > block >= 0) or (not bare and block >= 0):
-            continue
-        block = -1
-        directive = _DIRECTIVE.match(bare)
-        if directive and directive["name"] in _ADMONITIONS:
-            yield directive["rest"]
-        elif directive:
-            block = indent
-        elif bare.endswith("::"):
-            block = indent
-            yield bare[:-1]
-        else:
-            yield line
-
-
-_SIGNATURE = re.compile(r"\s*[\w.]+\(.*\)(?:\s*->.*)?\s*", re.DOTALL)
-_RULE = re.compile(r"^[ \t]*(?:[-=~^+|*#]{3,}[-=~^+|*# \t]*|\|.*\|[ \t]*)$", re.MULTILINE)
-_BACKENDS = re.compile(r"\*\*Array API Standard Support\*\*.*", re.DOTALL)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n")
-_BOILERPLATE = re.compile(  # of text in lower case, which is quicker than ignoring case
-    r"see\s+also|user\s+guide|sphx_glr|see\s\0|new\s+code\s+should\s+use|deprecat|will\s+be\s+removed\s+in"
-    r"|added\s+in\s+version"
-)
-_GREEK = re.compile(
-    r"\\(alpha|beta|gamma|delta|(?:var)?epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi"
-    r"|omega)(?![a-z])",
-    re.IGNORECASE,
-)
-
-
-def _formula(match: re.Match[str]) -> str:
-    """Keep a formula that reads as plain text, such as x > 0 or alpha, and no other."""
-    formula = _GREEK.sub(r"\1", match[1])
-    return formula if re.fullmatch(r"[\w\s<>=+*/(),.'-]*", formula) else ""
-
-
-def _target(match: re.Match[str]) -> str:
-    return match[1] if match[1].startswith("sphx_glr") else re.sub("[-_]", " ", match[1])
-
-
-_MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE), replacement)
-    for pattern, replacement in (
-        (r"\\?\[(?:\d+|[A-Za-z][\w.+-]*)\]_", "\0"),  # a citation: what only points to it goes with it
-        (r"\([^()]*\0[^()]*\)", ""),
-        (r":math:`([^`]*)`", _formula),
-        (r"\$([^$\n]+)\$", _formula),
-        (r":(?:doi|DOI|arxiv|arXiv|math:numref):`[^`]*`", ""),
-        (r":(?:ref|doc|std:doc):`([^`<]*)`", _target),
-        (r":[a-zA-Z][\w:+.-]*:(?=`)", ""),
-        (r"`([^`<]+?)\s*<[^`>]*>`", r"\1`"),  # `what is shown <where it leads>`
-        (r"`~|`+(?:__?(?!\w))?", ""),
-        (r"(?<![\w*])(\*\*|\*)(?=[^\s*])([^*]*[^\s*])\1(?![\w*])", r"\2"),
-        (r"(?:https?|ftp)://\S+", ""),
-        (r"\\\s|\\[A-Za-z]+", ""),
-        (r"\\(?=\W)", ""),
-        (r"^[ \t]*(?:[-*•]|:[A-Z][\w ]*:)\s+", " "),
-        (r"\((?:[a-z] ?)+\|[a-z |]*\)", ""),  # how a border is filled, drawn in letters
-    )
-)
-_TIDY: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r" [(\[] ?[)\]]"), ""),
-    (re.compile(r" +(?=[,;:.)](?: |$))"), ""),
-    (re.compile(r",(?: ?,)+"), ","),
-    (re.compile(r" -{2,} "), " - "),
-)
-
-
-def _plain_sentences(text: str) -> str:
-    """Turn marked-up paragraphs into one line, without the sentences that say nothing about the object."""
-    text = _RULE.sub("", _BACKENDS.sub("", text))
-    text = "\n\n".join(part for part in re.split(r"\n\s*\n", text) if not _SIGNATURE.fullmatch(part))
-    for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text)
-    if _BOILERPLATE.search(text.lower()):
-        text = " ".join(part for part in _SENTENCE_END.split(text) if not _BOILERPLATE.search(part.lower()))
-    text = " ".join(text.replace("\0", " ").split())
-    for tidy, replacement in _TIDY:
-        text = tidy.sub(replacement, text)
-    return text

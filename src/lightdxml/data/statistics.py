@@ -1,4 +1,4 @@
-"""What a data set is like: sizes, labels a document, documents a label, head and tail."""
+"""Statistics of a data set: sizes, labels per document, documents per label, head and tail."""
 
 from __future__ import annotations
 
@@ -14,58 +14,32 @@ _TAIL = 5
 
 @dataclass(frozen=True)
 class Statistics:
-    """The figures by which the field describes a data set.
-
-    Attributes
-    ----------
-    n_train, n_dev, n_test
-        Documents; 0 where there is no such part.
-    n_features
-        None for text.
-    n_labels
-        Labels, those without documents included.
-    labels_per_point, points_per_label
-        Means over the documents of train and test together, as the Extreme Classification repository counts.
-    share_of_labels_below_5
-        The share of labels with fewer than 5 training documents.
-    unseen_labels
-        Labels without a training document.
-    unlabelled, empty
-        Training documents without labels; those without features or text.
-    frequencies
-        Training documents of each label, most frequent first.
-    """
+    """The statistics that the literature gives for a data set."""
 
     name: str
     n_train: int
-    n_dev: int
+    n_dev: int  # 0 if there is no such split
     n_test: int
-    n_features: int | None
-    n_labels: int
-    labels_per_point: float
+    n_features: int | None  # None for text
+    n_labels: int  # including labels without documents
+    labels_per_point: float  # means over train and test, as in the Extreme Classification repository
     points_per_label: float
-    share_of_labels_below_5: float
-    unseen_labels: int
-    unlabelled: int
-    empty: int
-    frequencies: NDArray[np.int64]
+    share_of_labels_below_5: float  # labels with fewer than 5 training documents
+    unseen_labels: int  # labels without a training document
+    unlabeled: int  # training documents without labels
+    empty: int  # training documents without features or text
+    frequencies: NDArray[np.int64]  # training documents per label, in descending order
 
     def curve(self, points: int = 40) -> list[tuple[int, int]]:
-        """Return (rank from 1, training documents) of labels at logarithmically spaced ranks."""
+        """Return (rank, number of training documents) of labels at logarithmically spaced ranks from 1."""
         if not self.n_labels:
             return []
         ranks = np.unique(np.geomspace(1, self.n_labels, points).round().astype(int))
         return [(rank, int(self.frequencies[rank - 1])) for rank in ranks.tolist()]
 
 
-def _count_empty(split: Split) -> int:
-    if split.X is not None:
-        return int(np.count_nonzero(np.diff(split.X.indptr) == 0))
-    return sum(not text.strip() for text in split.texts or ())
-
-
 def describe(data: Dataset) -> Statistics:
-    """Count what is in a data set.
+    """Return the statistics of a data set.
 
     Examples
     --------
@@ -90,7 +64,13 @@ def describe(data: Dataset) -> Statistics:
         points_per_label=assigned / max(1, data.n_labels),
         share_of_labels_below_5=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
         unseen_labels=int(np.count_nonzero(frequencies == 0)),
-        unlabelled=int(np.count_nonzero(np.diff(data.train.Y.indptr) == 0)),
+        unlabeled=int(np.count_nonzero(np.diff(data.train.Y.indptr) == 0)),
         empty=_count_empty(data.train),
         frequencies=frequencies,
     )
+
+
+def _count_empty(split: Split) -> int:
+    if split.X is not None:
+        return int(np.count_nonzero(np.diff(split.X.indptr) == 0))
+    return sum(not text.strip() for text in split.texts or ())

@@ -1,4 +1,4 @@
-"""Documents to predict, as they come: batches of texts or features from a file or from standard input."""
+"""Read documents to predict, in batches of texts or features, from a file or standard input."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from lightdxml.data.errors import DataError
 from lightdxml.data.files import (
     LONGEST_LINE,
     UTF8_BOM,
+    as_data_errors,
     base_name,
     check_encoding,
     decode,
-    faults_of,
+    decompressed,
     reading,
     too_long,
-    uncompressed,
 )
-from lightdxml.data.jsonl import parse_record, text_field
+from lightdxml.data.jsonl import parse_record, title_and_body
 
 TextForm = Literal["auto", "lines", "jsonl", "csv"]
-# What is read at once: many documents where they are at hand, no waiting for more where they are typed.
-_BYTES = 1 << 20
-_DOCUMENTS = 4096
+_READ_BYTES = 1 << 20
+_BATCH_DOCUMENTS = 4096
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some documents: texts, or features; with the ids that they came with, None for none."""
+    """Documents, as texts or features, and their ids; an id is None if the document has none."""
 
     documents: Texts | csr_matrix
     ids: list[Any]
@@ -51,16 +50,16 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             yield stream
         return
     raw = sys.stdin.buffer
-    # Its first bytes must be looked at without being taken away.
+    # Detecting the compression requires a buffer that can peek.
     buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
-    with faults_of(path), uncompressed(buffered) as stream:
+    with as_data_errors(path), decompressed(buffered) as stream:
         yield stream
 
 
 def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: TextForm = "auto") -> Iterator[Batch]:
-    r"""Yield texts: JSON Lines or a table where the first line is such, else one text a line; or what `form` says.
+    r"""Yield texts from JSON Lines, a table, or plain lines; "auto" decides by the first line and the file name.
 
-    A blank line among plain texts is a document without words, so that answers stay in line with questions.
+    A blank line among plain lines is an empty document: there is one prediction per line.
 
     Examples
     --------
@@ -68,38 +67,56 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     >>> list(batch.documents)
     ['a cat', '', 'a dog']
     """
-    chunks = _decoded(path, stream, encoding)
-    blank, start = [], ""
-    for chunk in chunks:
-        blank.append(chunk)
-        start = next((line for _, line in chunk if line.strip()), "")
-        if start:
-            break
-    chunks = chain(blank, chunks)
-    form = _form(path, start) if form == "auto" else form
+    chunks = _decoded_chunks(path, stream, encoding)
+    seen, first = [], ""
+    while not first and (chunk := next(chunks, None)):
+        seen.append(chunk)
+        first = next((line for _, line in chunk if line.strip()), "")
+    chunks = chain(seen, chunks)
+    form = _detect_form(path, first) if form == "auto" else form
     if form == "jsonl":
-        yield from _records(path, chunks)
+        yield from _json_batches(path, chunks)
     elif form == "csv":
-        yield from _table(path, chunks, _delimiter(path, start))
+        yield from _table_batches(path, chunks, first)
     else:
         for lines in chunks:
             yield Batch(Texts([line.rstrip("\r\n") for _, line in lines]), [None] * len(lines))
 
 
-def _form(path: Path, start: str) -> TextForm:
-    """Return what a first line, and the file's name, say of the form."""
-    if start.lstrip().startswith("{"):
+def _detect_form(path: Path, first: str) -> TextForm:
+    if first.lstrip().startswith("{"):
         return "jsonl"
-    named_so = base_name(path).endswith((".csv", ".tsv"))
-    return "csv" if named_so or table.delimiter_of_texts(start) is not None else "lines"
+    is_table = base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first) is not None
+    return "csv" if is_table else "lines"
 
 
-def _delimiter(path: Path, start: str) -> str:
-    delimiter = table.delimiter_of_texts(start)
+def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
+    for lines in chunks:
+        records = [(number, parse_record(path, number, line)) for number, line in lines if line.strip()]
+        texts = [title_and_body(path, number, record, "text") for number, record in records]
+        if records:
+            yield _batch([record.get("id") for _, record in records], texts)
+
+
+def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: str) -> Iterator[Batch]:
+    delimiter = table.text_delimiter(header)
     if delimiter is None:
-        columns = ", ".join(table.guess_columns(start))
-        raise DataError(path, f"the columns {columns}", "one named text (or title): rename it", line=1)
-    return delimiter
+        columns = ", ".join(table.guess_columns(header))
+        raise DataError(path, f"the columns {columns}", "a column named text (or title): rename it", line=1)
+    lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
+    rows = table.rows(path, lines, delimiter)
+    # Cells may contain line ends, so only the table reader knows where a document ends.
+    while part := _next_rows(rows):
+        yield _batch([row.get("id") for row in part], [(row.get("title"), row.get("text")) for row in part])
+
+
+def _next_rows(rows: Iterator[tuple[int, dict[str, str]]]) -> list[dict[str, str]]:
+    with table.any_cell_size():
+        return [row for _, row in islice(rows, _BATCH_DOCUMENTS)]
+
+
+def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:
+    return Batch(Texts([body or "" for _, body in texts], [title or "" for title, _ in texts]), ids)
 
 
 def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[Batch]:
@@ -117,12 +134,14 @@ def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[B
         if number == 1:
             header = xc_text.parse_header(path, lines[0])
             if header is not None:
-                _check_header(path, header, n_features)
+                if header.n_columns != n_features:
+                    claimed = f"a header with {header.n_columns:,} features"
+                    raise DataError(path, claimed, f"the model's {n_features:,}", line=1)
                 number, lines = 2, lines[1:]
         if lines:
             X = xc_text.parse_documents(path, lines, n_features, number)
             if header is not None:
-                # Blank lines behind the last document are none.
+                # Blank lines after the last document do not count.
                 X = X[: max(header.n_rows - found, X.getnnz(axis=1).nonzero()[0].max(initial=-1) + 1)]
             found += X.shape[0]
             yield Batch(X, [None] * X.shape[0])
@@ -131,68 +150,31 @@ def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[B
         raise DataError(path, f"{found:,} documents", f"{header.n_rows:,}, as the header says: is it complete?", line=1)
 
 
-def _check_header(path: Path, header: xc_text.Header, n_features: int) -> None:
-    if header.n_columns != n_features:
-        found = f"a header that says {header.n_columns:,} features"
-        raise DataError(path, found, f"the model's {n_features:,}", line=1)
-
-
 def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
-    """Yield whole lines as they arrive, some at a time."""
+    """Yield complete lines as they arrive, without waiting for more."""
     read = getattr(stream, "read1", stream.read)
     rest = bytearray()
-    fresh = True
-    while block := read(_BYTES):
-        if fresh:
+    first = True
+    while block := read(_READ_BYTES):
+        if first:
             check_encoding(path, block)
             block = block.removeprefix(UTF8_BOM)
-            fresh = False
+            first = False
         rest += block
         if len(rest) > LONGEST_LINE:
             raise too_long(path)
         end = rest.rfind(b"\n") + 1
         if end:
-            yield from _parted([line + b"\n" for line in bytes(rest[: end - 1]).split(b"\n")])
+            lines = [line + b"\n" for line in bytes(rest[: end - 1]).split(b"\n")]
+            for start in range(0, len(lines), _BATCH_DOCUMENTS):
+                yield lines[start : start + _BATCH_DOCUMENTS]
             del rest[:end]
     if rest:
         yield [bytes(rest)]
 
 
-def _parted(lines: list[bytes]) -> Iterator[list[bytes]]:
-    for start in range(0, len(lines), _DOCUMENTS):
-        yield lines[start : start + _DOCUMENTS]
-
-
-def _decoded(path: Path, stream: BinaryIO, encoding: str) -> Iterator[list[tuple[int, str]]]:
+def _decoded_chunks(path: Path, stream: BinaryIO, encoding: str) -> Iterator[list[tuple[int, str]]]:
     number = 1
     for lines in _chunks(path, stream):
         yield [(number + i, decode(path, number + i, line, encoding)) for i, line in enumerate(lines)]
         number += len(lines)
-
-
-def _records(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
-    for lines in chunks:
-        records = [(number, parse_record(path, number, line)) for number, line in lines if line.strip()]
-        titles, bodies = ([text_field(path, n, r, name) for n, r in records] for name in ("title", "text"))
-        for (number, _), title, body in zip(records, titles, bodies, strict=True):
-            if title is None and body is None:
-                raise DataError(path, "a document without title and text", "at least one of them", line=number)
-        if records:
-            yield _batch([record.get("id") for _, record in records], titles, bodies)
-
-
-def _table(path: Path, chunks: Iterable[list[tuple[int, str]]], delimiter: str) -> Iterator[Batch]:
-    lines = chain.from_iterable(chunks)
-    rows = table.rows(path, dropwhile(lambda numbered: not numbered[1].strip(), lines), delimiter)
-    # Cells may hold line ends: where a document ends, only the table's own reader knows.
-    while part := _next_rows(rows):
-        yield _batch(*([row.get(name) for row in part] for name in ("id", "title", "text")))
-
-
-def _next_rows(rows: Iterator[tuple[int, dict[str, str]]]) -> list[dict[str, str]]:
-    with table.any_cell_size():
-        return [row for _, row in islice(rows, _DOCUMENTS)]
-
-
-def _batch(ids: list[Any], titles: list[str | None], bodies: list[str | None]) -> Batch:
-    return Batch(Texts([body or "" for body in bodies], [title or "" for title in titles]), ids)

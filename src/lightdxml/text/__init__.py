@@ -1,1 +1,1 @@
-"""From texts to TF-IDF features."""
+"""Texts to TF-IDF features, and word vectors."""

@@ -1,4 +1,4 @@
-"""From texts to arrays of code points, and what each character does in a word."""
+"""Texts to arrays of code points, and the role of each character in a word."""
 
 from __future__ import annotations
 
@@ -13,52 +13,33 @@ from numpy.typing import NDArray
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import words
 
-# Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
+# Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
 _WITHOUT_SPACES = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x3005, 0x3007),
-    (0x3021, 0x3029),
-    (0x3040, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xA9E0, 0xA9FF),
-    (0xAA60, 0xAA7F),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9D),
-    (0x1B000, 0x1B16F),
-    (0x20000, 0x3FFFF),
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x3005, 0x3007), (0x3021, 0x3029)),
+    *((0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xA9E0, 0xA9FF)),
+    *((0xAA60, 0xAA7F), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x1B000, 0x1B16F), (0x20000, 0x3FFFF)),
 )
-# They choose the shape of the character before, an emoji's mostly, and do not make it another word.
-_VARIATION_SELECTORS = (0xFE00, 0xFE0F)
-_HANGUL_JAMO = (0x1100, 0x11FF)
-# Beyond are selectors, tags and private use: nothing of which words are made.
+# They select the shape of the character before, mostly of an emoji; the word stays the same.
+_VARIATION_SELECTORS = slice(0xFE00, 0xFE0F + 1)
+_HANGUL_JAMO = slice(0x1100, 0x11FF + 1)
+# Code points from here on are selectors, tags and private use, not characters of words.
 _ASSIGNED = 0x40000
 _CODE_POINTS = 0x110000
 _LONGEST = 2**31 - 1
-_MOST_DOCUMENTS = 2048
-_MOST_CHARACTERS = 1 << 19
+_CHUNK_DOCUMENTS = 2048
+_CHUNK_CHARACTERS = 1 << 19
 
 
 @dataclass(frozen=True)
 class Fields:
-    """Documents as title and body, checked; nothing is copied.
-
-    Examples
-    --------
-    >>> fields = Fields.of(["a cat"])
-    >>> len(fields), fields.document(0)
-    (1, 'a cat')
-    """
+    """Titles and bodies of documents; nothing is copied."""
 
     bodies: Sequence[str]
     titles: Sequence[str] | None
 
     @classmethod
     def of(cls, texts: Texts | Sequence[str], titles: bool = True) -> Fields:
-        """Take texts apart; without their titles if they are not wanted."""
+        """Return the fields of texts, with or without their titles."""
         if isinstance(texts, str):
             raise ValueError("the texts are a single string: give a list of texts")
         if isinstance(texts, Texts):
@@ -69,7 +50,7 @@ class Fields:
         return len(self.bodies)
 
     def chunks(self) -> list[tuple[int, int]]:
-        """Cut the documents into ranges by number and length: the same ones at any number of threads.
+        """Cut the documents into ranges by count and length. The ranges do not depend on the number of threads.
 
         >>> Fields.of(["a cat"] * 5000).chunks()
         [(0, 2048), (2048, 4096), (4096, 5000)]
@@ -77,7 +58,7 @@ class Fields:
         cuts, characters = [0], 0
         for i in range(len(self)):
             length = self._length(i)
-            if i > cuts[-1] and (characters + length > _MOST_CHARACTERS or i - cuts[-1] == _MOST_DOCUMENTS):
+            if i > cuts[-1] and (characters + length > _CHUNK_CHARACTERS or i - cuts[-1] == _CHUNK_DOCUMENTS):
                 cuts.append(i)
                 characters = 0
             characters += length
@@ -88,79 +69,61 @@ class Fields:
         title: object = "" if self.titles is None else self.titles[i]
         if not isinstance(body, str) or not isinstance(title, str):
             wrong = title if isinstance(body, str) else body
-            raise ValueError(f"document {i} is {_shown(wrong)}: each text must be a string")
+            raise ValueError(f"document {i} is {repr(wrong)[:40]}: each text must be a string")
         length = len(title) + 1 + len(body)
         if length > _LONGEST:
-            raise ValueError(
-                f"document {i} has {length:,} characters, and {_LONGEST:,} are the most: cut it into parts"
-            )
+            raise ValueError(f"document {i} has {length:,} characters, more than {_LONGEST:,}: split it")
         return length
 
     def document(self, i: int) -> str:
-        """Return a document as it is counted, title first."""
-        body = normal(self.bodies[i])
-        return body if self.titles is None else f"{normal(self.titles[i])}\n{body}"
+        """Return the normalized text of a document, with the title first."""
+        body = normalize(self.bodies[i])
+        return body if self.titles is None else f"{normalize(self.titles[i])}\n{body}"
 
     def codes(self, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Return the code points of some documents, and the bounds of titles and bodies (see `kernels.words`)."""
+        """Return the code points of documents, and the bounds of titles and bodies (see `kernels.words`)."""
         parts = []
         for i in range(start, stop):
             parts.append("" if self.titles is None else f"{self.titles[i]}\n")
             parts.append(self.bodies[i])
         joined, bounds = join(parts)
-        if not joined.isascii():
-            codes = code_points(joined)
-            awkward = np.empty(stop - start, np.bool_)
-            words.find_awkward(codes, bounds, characters(), awkward)
-            if not awkward.any():
-                return codes, bounds
-            for i in np.flatnonzero(awkward).tolist():
-                parts[2 * i : 2 * i + 2] = normal(parts[2 * i]), normal(parts[2 * i + 1])
-            joined, bounds = join(parts)
+        codes = code_points(joined)
+        if joined.isascii():
+            return codes, bounds
+        awkward = np.empty(stop - start, np.bool_)
+        words.find_awkward(codes, bounds, characters(), awkward)
+        if not awkward.any():
+            return codes, bounds
+        for i in np.flatnonzero(awkward).tolist():
+            parts[2 * i : 2 * i + 2] = normalize(parts[2 * i]), normalize(parts[2 * i + 1])
+        joined, bounds = join(parts)
         return code_points(joined), bounds
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else f"{shown[:37]}..."
-
-
 def join(parts: Sequence[str]) -> tuple[str, NDArray[np.int64]]:
-    """Return one string of all parts, and where each begins, with the end as the last entry.
-
-    >>> join(["a", "", "cat"])
-    ('acat', array([0, 1, 1, 4]))
-    """
+    """Join strings; return the result and the start of each part, with the end as the last entry."""
     bounds = np.zeros(len(parts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=bounds[1:])
     return "".join(parts), bounds
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
-    """Return a string as an array; half a surrogate pair is a character like any other.
-
-    >>> code_points("aé").tolist()
-    [97, 233]
-    """
+    """Return the code points of a string, including lone surrogates."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def normal(text: str) -> str:
-    """Return the text in lower case, with accents in one character with their letter where there is such a one.
-
-    >>> normal("E" + chr(0x301) + "T") == chr(0xE9) + "t"
-    True
-    """
+def normalize(text: str) -> str:
+    """Return a text in lower case and in Unicode's normal form C."""
     text = text.lower()
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 @lru_cache(maxsize=1)
 def characters() -> NDArray[np.uint32]:
-    """Return for each code point its lower case, what it does in a word, and if it is awkward (see `kernels.words`).
+    """Return for each code point its lower case, its role in a word, and whether it is awkward (see `kernels.words`).
 
-    Words are made of what Python calls alphanumeric and of the underscore, as in scikit-learn, and of marks, without
-    which words of Hindi or Tamil would be torn apart.
+    Words consist of alphanumeric characters and underscores, as in scikit-learn, and of marks: without them, words of
+    Hindi or Tamil would fall apart.
     """
     alphabet = "".join(map(chr, range(_ASSIGNED)))
     categories = np.array([c[0] for c in map(unicodedata.category, alphabet)])
@@ -172,13 +135,13 @@ def characters() -> NDArray[np.uint32]:
         digits = np.fromiter(map(str.isdecimal, alphabet[part]), np.bool_)
         kinds[part][letters[part] & ~digits] = words.SIGN
     kinds[marks] = words.MARK
-    kinds[_VARIATION_SELECTORS[0] : _VARIATION_SELECTORS[1] + 1] = words.OTHER
-    # The dotted capital I becomes two characters, and a capital sigma is another one at the end of a word.
+    kinds[_VARIATION_SELECTORS] = words.OTHER
+    # The lower case of the dotted capital I has two characters; that of sigma depends on its position in the word.
     lower = code_points(alphabet.replace("İ", "i").replace("Σ", "σ").lower())
     composed = np.fromiter((not unicodedata.is_normalized("NFC", c) for c in alphabet), np.bool_, _ASSIGNED)
     awkward = marks | composed
     awkward[[ord("İ"), ord("Σ")]] = True
-    awkward[_HANGUL_JAMO[0] : _HANGUL_JAMO[1] + 1] = True
+    awkward[_HANGUL_JAMO] = True
     table = np.arange(_CODE_POINTS, dtype=np.uint32)
     table[:_ASSIGNED] = lower | kinds << words.KIND | awkward.astype(np.uint32) * np.uint32(words.AWKWARD)
     table.flags.writeable = False
@@ -191,27 +154,27 @@ def _kinds() -> bytes:
 
 
 def term_at(text: str, at: int, pair: bool) -> str:
-    """Return the word of a normal text that begins at a place, or the pair of words, with one space between.
+    """Return the word of a normalized text at a position, or that word and the next with a space between them.
 
     >>> term_at("the black cat", 4, pair=True)
     'black cat'
     """
-    begin, end = _word(text, at)
+    begin, end = _find_word(text, at)
     if not pair:
         return text[begin:end]
-    after, last = _word(text, end)
-    return f"{text[begin:end]} {text[after:last]}"
+    next_begin, next_end = _find_word(text, end)
+    return f"{text[begin:end]} {text[next_begin:next_end]}"
 
 
-def _word(text: str, at: int) -> tuple[int, int]:
-    """Return where the first word from a place on begins and ends: what `words.next_word` finds in code points."""
+def _find_word(text: str, at: int) -> tuple[int, int]:
+    """Return the bounds of the first word from a position on, as `words.next_word` does for code points."""
     kinds = _kinds()
     while True:
         kind = kinds[ord(text[at])]
         end = at + 1
         if kind in (words.LETTER, words.SIGN):
-            going_on = (words.MARK, words.LETTER) if kind == words.LETTER else (words.MARK,)
-            while end < len(text) and kinds[ord(text[end])] in going_on:
+            following = (words.MARK, words.LETTER) if kind == words.LETTER else (words.MARK,)
+            while end < len(text) and kinds[ord(text[end])] in following:
                 end += 1
             if kind == words.SIGN or end - at > 1:
                 return at, end

@@ -154,6 +154,10 @@ class Run:
         phase.figures |= figures
         self.notify("on_progress", phase, amount)
 
+    def tick(self) -> None:
+        """Let callbacks stop the training within a long computation, by an exception."""
+        self.notify("on_tick")
+
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an uninitialized array, in the spill directory if there is one."""
         return np.empty(shape, dtype=dtype) if self.spill is None else self.spill.array(name, shape, dtype)
@@ -208,6 +212,7 @@ class Run:
         """Return the weights of a problem with these classes: parts are solved on all threads and checkpointed."""
         key = _key(phase, name)
         if key not in self.products:
+            self.tick()
             self.products[key] = self._solve_parts(phase, key, problem()).arrays()
         with _from_checkpoint(key):
             return self.solved(phase, name, classes)

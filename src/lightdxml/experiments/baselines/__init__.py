@@ -1,6 +1,6 @@
-"""Other methods of extreme classification, and our own, behind the same calls: what `bench` compares.
+"""Methods to compare with, and our own, behind one interface.
 
-A method's package is imported when it is trained and not before: this module needs none of them.
+The package of a method is imported when the method is trained, not before.
 """
 
 from __future__ import annotations
@@ -14,17 +14,7 @@ from lightdxml.experiments.baselines.ova import OVA
 from lightdxml.experiments.baselines.plt import PLT
 from lightdxml.experiments.baselines.trees import Bonsai, Parabel
 
-_ALL: tuple[type[Method], ...] = (
-    Ours,
-    OursPaper,
-    Astec,
-    Parabel,
-    Bonsai,
-    PLT,
-    OVA,
-    KNN,
-    FastText,
-)
+_ALL: tuple[type[Method], ...] = (Ours, OursPaper, Astec, Parabel, Bonsai, PLT, OVA, KNN, FastText)
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
@@ -33,10 +23,10 @@ def method(name: str) -> type[Method]:
     """Return the class of a method.
 
     >>> method("knn").about
-    'the labels of the 20 training documents nearest by the cosine of TF-IDF'
+    'labels of the 20 nearest training documents by TF-IDF cosine'
     """
     if name not in METHODS:
-        raise ValueError(f"there is no method {name!r}: known are {', '.join(METHODS)}")
+        raise ValueError(f"unknown method {name!r}: choose from {', '.join(METHODS)}")
     return METHODS[name]
 
 

@@ -1,10 +1,10 @@
-"""What a method must do to be compared: one small base class, which the contract test holds all methods to."""
+"""The interface of all methods in the benchmark."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,37 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.kernels import parallel
+
+Settings = Mapping[str, Any]
+Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
+
 
 class TooLargeError(ValueError):
-    """Data of a size that a method is not meant for."""
+    """The data is too large for this method."""
 
 
 class Method(ABC):
-    """One method of extreme classification, behind the same calls as all others.
+    """A method for extreme multi-label classification.
 
-    A method takes a matrix of TF-IDF features (rows of length 1) and a matrix of labels (ones), and ranks labels.
+    It takes L2-normalized TF-IDF features and binary labels, and ranks labels.
 
     Parameters
     ----------
     settings
-        What to change of the class's `defaults`.
+        Changes to `defaults`.
 
     Attributes
     ----------
     name, about
-        How it is called, and what it is, in one line.
-    packages
-        The modules that it needs besides this package's own dependencies.
-    distributions
-        What these come in, by the names under which versions are known.
-    install
-        The command that installs them.
+        Its name, and a description in one line.
+    packages, distributions, install
+        The modules that it needs, the packages on PyPI that contain them, and the command that installs them.
     defaults
-        Its settings, those of its authors, by name.
+        All settings and their default values, which are those of the method's authors.
     reproducible
-        Whether the same seed gives the same answer, at any number of threads.
+        Whether the same seed gives the same result with any number of threads.
     phases
-        The seconds that each of its phases took while it was trained.
+        Training seconds per phase.
     """
 
     name: ClassVar[str]
@@ -52,14 +53,13 @@ class Method(ABC):
     packages: ClassVar[tuple[str, ...]] = ()
     distributions: ClassVar[tuple[str, ...]] = ()
     install: ClassVar[str] = ""
-    defaults: ClassVar[Mapping[str, Any]] = {}
+    defaults: ClassVar[Settings] = {}
     reproducible: ClassVar[bool] = True
 
     def __init__(self, **settings: Any) -> None:
         for name in settings:
             if name not in self.defaults:
-                known = ", ".join(self.defaults) or "none"
-                raise ValueError(f"{self.name} has no setting {name!r}: known are {known}")
+                raise ValueError(f"{self.name} has no setting {name!r}: choose from {', '.join(self.defaults)}")
         self.settings: dict[str, Any] = {**self.defaults, **settings}
         self.phases: dict[str, float] = {}
 
@@ -70,7 +70,7 @@ class Method(ABC):
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the seconds that the inside of the `with` takes to the phase of this name."""
+        """Add the time spent in the `with` block to a phase."""
         start = time.perf_counter()
         yield
         self.phases[name] = self.phases.get(name, 0.0) + time.perf_counter() - start
@@ -82,26 +82,41 @@ class Method(ABC):
         Raises
         ------
         TooLargeError
-            Where the method is not meant for so much data.
+            If the data is too large for this method.
         """
 
     @abstractmethod
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return documents × k labels, best first, and their scores; label -1 and score 0 for none."""
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
+        """Return the top k labels per document, best first, and their scores; label -1 and score 0 for none."""
 
     def along(self, setting: str, values: Sequence[Any]) -> Iterator[tuple[Any, Method]]:
-        """Yield the trained method with each of these values of a setting that needs no new training."""
+        """Yield the trained method with each value of a setting that needs no new training."""
         raise ValueError(f"{setting!r} of {self.name} cannot be changed after training")
 
     @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write all that prediction needs into an empty folder: its size is what is compared."""
+        """Write everything that prediction needs into an empty folder. Its size is the model size."""
 
 
-def best_of_rows(scores: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the k columns of each row with the highest positive scores, best first, the lower column of equals first.
+def rank_chunks(
+    rank: Callable[[csr_matrix], Ranked], X: csr_matrix, k: int, *, chunk_size: int, threads: int
+) -> Ranked:
+    """Rank chunks of documents in parallel. The chunks do not depend on the number of threads."""
+    labels = np.empty((X.shape[0], k), dtype=np.int32)
+    scores = np.empty((X.shape[0], k), dtype=np.float32)
 
-    >>> best_of_rows(csr_matrix([[0.0, 0.5, 0.9], [0.0, 0.0, 0.0]]), 2)[0].tolist()
+    def fill(rows: tuple[int, int]) -> None:
+        labels[slice(*rows)], scores[slice(*rows)] = rank(X[slice(*rows)])
+
+    with parallel.use_threads(threads):
+        parallel.run(fill, parallel.fixed_chunks(X.shape[0], max(1, chunk_size)))
+    return labels, scores
+
+
+def top_k_sparse(scores: csr_matrix, k: int) -> Ranked:
+    """Return the columns of the k highest positive scores per row, and the scores. Ties go to the lower column.
+
+    >>> top_k_sparse(csr_matrix([[0.0, 0.5, 0.9], [0.0, 0.0, 0.0]]), 2)[0].tolist()
     [[2, 1], [-1, -1]]
     """
     labels = np.full((scores.shape[0], k), -1, dtype=np.int32)
@@ -109,16 +124,17 @@ def best_of_rows(scores: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray
     for i in range(scores.shape[0]):
         row = slice(scores.indptr[i], scores.indptr[i + 1])
         columns, data = scores.indices[row], scores.data[row]
-        columns, data = columns[data > 0], data[data > 0]
+        # Sort only what reaches the k-th highest score.
+        smallest = np.partition(data, -k)[-k] if len(data) > k else 0.0
+        kept = (data > 0) & (data >= smallest)
+        columns, data = columns[kept], data[kept]
         best = np.lexsort((columns, -data))[:k]
         labels[i, : len(best)], values[i, : len(best)] = columns[best], data[best]
     return labels, values
 
 
-def ranked_pairs(
-    rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return n rows of (label, score) pairs, best first and at most k of them, as two arrays; -1 and 0 for none.
+def ranked_pairs(rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int) -> Ranked:
+    """Return n rows of at most k pairs (label, score) as two arrays, padded with -1 and 0.
 
     >>> ranked_pairs([[(4, 0.5)], []], 2, 2)[0].tolist()
     [[4, -1], [-1, -1]]
@@ -126,6 +142,6 @@ def ranked_pairs(
     labels = np.full((n, k), -1, dtype=np.int32)
     scores = np.zeros((n, k), dtype=np.float32)
     for i, row in enumerate(rows):
-        for place, (label, score) in enumerate(row):
-            labels[i, place], scores[i, place] = label, score
+        for j, (label, score) in enumerate(row):
+            labels[i, j], scores[i, j] = label, score
     return labels, scores

@@ -1,96 +1,87 @@
-"""One linear support vector machine for each label: the plain method that all others are to beat in time."""
+"""One-vs-all: a linear support vector machine per label."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils.parallel import Parallel, delayed
 
+from lightdxml.experiments.baselines.base import Method, Ranked, Settings, TooLargeError, rank_chunks
+from lightdxml.kernels import ranking
 from lightdxml.persistence import arrays
-from lightdxml.experiments.baselines.base import Method, TooLargeError
-from lightdxml.kernels import parallel
-from lightdxml.model import sigmoid, top
 
-_MOST_CELLS = 30_000_000
-_MOST_WEIGHTS = 1_000_000_000
-# Starting processes takes some seconds: for less than this, one is faster.
-_CELLS_FOR_PROCESSES = 2_000_000
-_SCORES = 1 << 22
+_MAX_PAIRS = 30_000_000
+_MAX_WEIGHTS = 1_000_000_000
+# Starting processes takes seconds: with less work, one process is faster.
+_MIN_PAIRS_FOR_PROCESSES = 2_000_000
+_CHUNK_SCORES = 1 << 22
 
 
 class OVA(Method):
-    """scikit-learn's LinearSVC (LIBLINEAR) for each label against the rest, with its default settings.
+    """scikit-learn's LinearSVC (LIBLINEAR) for each label against the rest, with default settings.
 
-    A label without documents is never answered; one that all documents have gets the margin 1 everywhere. Scores are
-    σ(margin). Several labels are trained at once in processes, not threads: LIBLINEAR's random numbers are shared by
-    all threads of a process, and the same seed would not give the same answer.
+    A label without documents is never predicted. A label of all documents has the margin 1. Scores are σ(margin).
+    Training uses processes, not threads: the threads of a process share LIBLINEAR's random numbers, so that the same
+    seed would not give the same model.
     """
 
     name = "ova"
-    about = "a linear support vector machine for each label against the rest (scikit-learn, LIBLINEAR)"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "C": 1.0,
-        "penalty": "l2",
-        "loss": "squared_hinge",
-        "dual": "auto",
-        "tol": 0.0001,
-        "max_iter": 1000,
-    }
+    about = "one-vs-all linear support vector machines (scikit-learn, LIBLINEAR)"
+    defaults: ClassVar[Settings] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
-        """Train one label after the other.
+        """Train one label after another.
 
         Raises
         ------
         TooLargeError
-            With more than 30 million pairs of a document and a label, or more than a billion weights.
+            With more than 30 million pairs of document and label, or more than a billion weights.
         """
-        _check_size(X.shape[0], Y.shape[1], X.shape[1])
+        _check_size("documents", X.shape[0], "labels", Y.shape[1], _MAX_PAIRS)
+        _check_size("labels", Y.shape[1], "features", X.shape[1], _MAX_WEIGHTS)
         self._threads = threads
         columns = csr_matrix(Y).tocsc()
         counts = np.diff(columns.indptr)
         self._labels = np.flatnonzero(counts > 0).astype(np.int32)
-        self._weights = np.zeros((len(self._labels), X.shape[1]), dtype=np.float32)
+        self._weights = np.zeros((X.shape[1], len(self._labels)), dtype=np.float32)
         self._biases = np.ones(len(self._labels), dtype=np.float32)
+        trainable = np.flatnonzero(counts[self._labels] < X.shape[0])
+        targets = (columns[:, [label]].toarray().ravel() for label in self._labels[trainable])
         with self.phase("train"), warnings.catch_warnings():
-            # Some labels need more than the default number of rounds: that is the default's doing, not a fault.
+            # Some labels do not converge within the default number of iterations.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            places = np.flatnonzero(counts[self._labels] < X.shape[0])
-            targets = (_target(columns, label) for label in self._labels[places])
-            for place, machine in zip(places, self._machines(X, targets, len(places), seed), strict=True):
-                self._weights[place], self._biases[place] = machine.coef_[0], machine.intercept_[0]
+            for i, trained in zip(trainable, self._train(X, targets, len(trainable), seed), strict=True):
+                self._weights[:, i], self._biases[i] = trained.coef_[0], trained.intercept_[0]
 
-    def _machines(self, X: csr_matrix, targets: Iterator[NDArray[np.int8]], n: int, seed: int) -> Any:
-        """Return an iterator over the trained machines of n targets, in order."""
-        # What LinearSVC makes of features, made once and not for each label.
+    def _train(self, X: csr_matrix, targets: Iterator[NDArray[np.float32]], n: int, seed: int) -> Any:
+        """Return an iterator over the trained classifiers of n targets, in order."""
+        # LinearSVC would convert the features again for every label.
         parts = X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)
         X = csr_matrix(parts, shape=X.shape)
-        processes = self._threads if X.shape[0] * n >= _CELLS_FOR_PROCESSES else 1
+        processes = self._threads if X.shape[0] * n >= _MIN_PAIRS_FOR_PROCESSES else 1
         run = Parallel(n_jobs=processes, return_as="generator")
         return run(delayed(LinearSVC(random_state=seed, **self.settings).fit)(X, y) for y in targets)
 
-    def rank(self, X: csr_matrix, k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Rank labels by their margins."""
-        labels = np.full((X.shape[0], k), -1, dtype=np.int32)
-        scores = np.zeros((X.shape[0], k), dtype=np.float32)
-        if not len(self._labels):
-            return labels, scores
-        X = csr_matrix(X, dtype=np.float32)
-        with parallel.use_threads(self._threads):
-            for start, stop in parallel.fixed_chunks(X.shape[0], max(1, _SCORES // len(self._labels))):
-                margins = np.asarray(X[start:stop] @ self._weights.T) + self._biases
-                candidates = np.tile(self._labels, (stop - start, 1))
-                labels[start:stop], best = top(candidates, np.ascontiguousarray(margins, dtype=np.float32), k)
-                scores[start:stop] = np.where(labels[start:stop] >= 0, sigmoid(best), 0)
-        return labels, scores
+        chunk_size = _CHUNK_SCORES // max(1, len(self._labels))
+        return rank_chunks(lambda part: self._rank(part, k), X, k, chunk_size=chunk_size, threads=self._threads)
+
+    def _rank(self, X: csr_matrix, k: int) -> Ranked:
+        scores = np.asarray(X @ self._weights + self._biases, dtype=np.float32, order="C")
+        labels, margins = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
+        candidates = np.tile(self._labels, (X.shape[0], 1))
+        ranking.top_of_rows(0, X.shape[0], candidates, scores, labels, margins)
+        return labels, np.where(labels >= 0, expit(margins), np.float32(0))
 
     def save(self, folder: Path) -> None:
         """Write the weights of all labels."""
@@ -98,21 +89,6 @@ class OVA(Method):
         arrays.write(folder / "ova.safetensors", content)
 
 
-def _check_size(n_documents: int, n_labels: int, n_features: int) -> None:
-    if n_documents * n_labels > _MOST_CELLS:
-        raise TooLargeError(
-            f"ova trains on every document for every label, and {n_documents:,} documents × {n_labels:,} labels are "
-            f"more than {_MOST_CELLS:,}: leave it out"
-        )
-    if n_labels * n_features > _MOST_WEIGHTS:
-        raise TooLargeError(
-            f"ova has a weight for every label and feature, and {n_labels:,} labels × {n_features:,} features are more "
-            f"than {_MOST_WEIGHTS:,}: leave it out"
-        )
-
-
-def _target(columns: Any, label: int) -> NDArray[np.int8]:
-    """Return which documents have the label, from labels as CSC."""
-    target = np.zeros(columns.shape[0], dtype=np.int8)
-    target[columns.indices[columns.indptr[label] : columns.indptr[label + 1]]] = 1
-    return target
+def _check_size(one: str, n: int, other: str, m: int, limit: int) -> None:
+    if n * m > limit:
+        raise TooLargeError(f"ova is limited to {one} × {other} of {limit:,}, not {n:,} × {m:,}: leave it out")

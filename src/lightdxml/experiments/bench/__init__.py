@@ -1,1 +1,1 @@
-"""Side by side: the methods of this field on the same matrices, each in a process of its own, from one command."""
+"""Benchmark: run several methods on the same data, each run in its own process."""

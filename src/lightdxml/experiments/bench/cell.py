@@ -1,6 +1,6 @@
-"""One cell of the grid: train a method on a data set, and measure. Run in a process of its own.
+"""One cell of the benchmark: train and evaluate one method on one data set, in its own process.
 
-`python -m lightdxml.experiments.bench.cell JOB` reads a job as JSON and writes the result, as JSON too, where the job says.
+`python -m lightdxml.experiments.bench.cell JOB` reads a job file and writes a result file, both JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +20,37 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from lightdxml.experiments.baselines import method
-from lightdxml.experiments.baselines.base import Method, TooLargeError
+from lightdxml.experiments.baselines import Method, TooLargeError, method
 from lightdxml.experiments.bench import machine, matrices
 from lightdxml.experiments.bench.matrices import Matrices
-from lightdxml.data.files import writing_text
+from lightdxml.experiments.bench.results import write_json
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
 from lightdxml.progress import peak_memory
 
-CUTS = (1, 3, 5)
-MEASURES = ("P", "nDCG", "PSP", "PSnDCG")
-_SINGLE, _WARM = 200, 20
+CUTOFFS = (1, 3, 5)
+METRICS = ("P", "nDCG", "PSP", "PSnDCG")
+_SINGLE_DOCUMENTS, _WARM_UP = 200, 20
 _SINGLE_SECONDS = 30.0
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a cell is told: the method and its settings, where its matrices are, and where the result goes.
+    """What to run in a cell.
 
-    `name` is how tables call it, where that is not the method's own name; `parent` is the process that waits for it.
+    Attributes
+    ----------
+    data, method, name
+        Names of the data set and the method, and the name in tables if it differs from the method's.
+    matrices, result
+        The folder of the matrices and the result file.
+    repeat, seed, threads, settings
+        Number of the repeat, from 0; its seed, number of threads and settings of the method.
+    along
+        Settings to vary after training, with their values.
+    parent
+        Id of the process that waits for the cell.
     """
 
     data: str
@@ -56,8 +66,8 @@ class Job:
     parent: int = 0
 
 
-def header(job: Job, sizes: dict[str, int]) -> dict[str, Any]:
-    """Return what every result says, whatever came of it."""
+def header(job: Job) -> dict[str, Any]:
+    """Return the part of a result that is known before the run."""
     chosen = method(job.method)
     return {
         "data": job.data,
@@ -68,125 +78,105 @@ def header(job: Job, sizes: dict[str, int]) -> dict[str, Any]:
         "settings": {**chosen.defaults, **job.settings},
         "versions": machine.versions(chosen.distributions),
         "machine": machine.describe(),
-        "sizes": sizes,
+        "sizes": matrices.read_facts(Path(job.matrices))["sizes"],
     }
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Train and measure, all of it on as many threads as the job says."""
-    with parallel.use_threads(job.threads), threadpool_limits(limits=job.threads):
-        return _run(job)
-
-
-def _run(job: Job) -> dict[str, Any]:
+    """Train and evaluate with the job's number of threads."""
     data = matrices.read(Path(job.matrices))
-    trained = method(job.method)(**job.settings)
-    given = dict(trained.settings)
-    start = time.perf_counter()
-    trained.fit(data.X, data.Y, seed=job.seed, threads=job.threads)
-    # What is compiled once a machine, and then loaded, is no part of training; it stays among the phases.
-    seconds = time.perf_counter() - start - trained.phases.get("compile", 0.0)
-    held = {name: value for name, value in trained.settings.items() if value != given[name]}
-    measured = {
-        "train_seconds": seconds,
-        "phases": trained.phases,
-        "size_mb": size_on_disk(trained),
-        **_predictions(trained, data),
-        **({"held_settings": held} if held else {}),
-        **({"along": _along(trained, data, job.along)} if job.along else {}),
-    }
-    # Of training and prediction; whoever started this process adds what its own processes held.
-    return {**measured, "peak_mb": peak_memory().get("peak_mb")}
+    model = method(job.method)(**job.settings)
+    given = dict(model.settings)
+    with parallel.use_threads(job.threads), threadpool_limits(limits=job.threads):
+        start = time.perf_counter()
+        model.fit(data.X, data.Y, seed=job.seed, threads=job.threads)
+        seconds = time.perf_counter() - start
+        adjusted = {name: value for name, value in model.settings.items() if value != given[name]}
+        return {
+            # Kernels are compiled once per machine: that is not training time.
+            "train_seconds": seconds - model.phases.get("compile", 0.0),
+            "phases": model.phases,
+            "size_mb": _size_mb(model),
+            "batch_ms": _batch_ms(model, data.X_test),
+            "single_ms": _single_ms(model, data.X_test),
+            "metrics": _metrics(model, data),
+            **({"held_settings": adjusted} if adjusted else {}),
+            **({"along": _along(model, data, job.along)} if job.along else {}),
+            # Peak of this process; the parent adds the memory of its child processes.
+            "peak_mb": peak_memory().get("peak_mb"),
+        }
 
 
-def _along(trained: Method, data: Matrices, wanted: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the measures for other values of settings that need no new training."""
-    return {
-        setting: [(value, _measures(other, data)) for value, other in trained.along(setting, values)]
-        for setting, values in wanted.items()
-    }
-
-
-def size_on_disk(trained: Method) -> float:
-    """Return the MB that a model takes."""
+def _size_mb(model: Method) -> float:
+    """Return the size of a model on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        trained.save(Path(folder))
+        model.save(Path(folder))
         return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
 
 
-def _predictions(trained: Method, data: Matrices) -> dict[str, Any]:
-    depth = max(CUTS)
-    trained.rank(data.X_test[:_WARM], depth)
+def _batch_ms(model: Method, X: csr_matrix) -> float:
+    """Return the prediction time per document when all documents are given at once."""
+    model.rank(X[:_WARM_UP], max(CUTOFFS))
     start = time.perf_counter()
-    trained.rank(data.X_test, depth)
-    batch_ms = 1000 * (time.perf_counter() - start) / max(1, data.X_test.shape[0])
-    return {
-        "batch_ms": batch_ms,
-        "single_ms": _single_ms(trained, data.X_test, depth),
-        "metrics": _measures(trained, data),
-    }
+    model.rank(X, max(CUTOFFS))
+    seconds = time.perf_counter() - start
+    return 1000 * seconds / max(1, int(X.shape[0]))
 
 
-def _measures(trained: Method, data: Matrices) -> dict[str, float]:
-    depth = max(CUTS)
-    if data.ignore is not None:
-        # What counts for nothing makes room for what comes after it.
-        depth += int(np.diff(data.ignore.indptr).max(initial=0))
-    ranked, _ = trained.rank(data.X_test, min(depth, data.Y.shape[1]))
-    figures = evaluate(data.Y_test, ranked, k=CUTS, inv_propensity=data.inv_propensity, ignore=data.ignore)
-    return {f"{name}@{cut}": figures[f"{name}@{cut}"] for name in MEASURES for cut in CUTS}
-
-
-def _single_ms(trained: Method, X: csr_matrix, depth: int) -> dict[str, float]:
-    """Return the median and the 99th percentile of the milliseconds that one document takes, alone."""
-    rows = np.random.default_rng(0).integers(0, X.shape[0], _SINGLE + _WARM)
+def _single_ms(model: Method, X: csr_matrix) -> dict[str, float]:
+    """Return the median and the 99th percentile of the prediction time for one document at a time."""
+    rows = np.random.default_rng(0).integers(0, X.shape[0], _SINGLE_DOCUMENTS + _WARM_UP)
     times: list[float] = []
     end = time.perf_counter() + _SINGLE_SECONDS
     for row in rows.tolist():
         document = X[row]
         start = time.perf_counter()
-        trained.rank(document, depth)
+        model.rank(document, max(CUTOFFS))
         times.append(1000 * (time.perf_counter() - start))
-        if time.perf_counter() > end and len(times) > _WARM:
+        if time.perf_counter() > end and len(times) > _WARM_UP:
             break
-    kept = times[_WARM:]
-    return {"p50": float(np.percentile(kept, 50)), "p99": float(np.percentile(kept, 99))}
+    p50, p99 = np.percentile(times[_WARM_UP:], [50, 99]).tolist()
+    return {"p50": p50, "p99": p99}
 
 
-def write(path: Path, content: dict[str, Any]) -> None:
-    """Write a result; it is whole or not there."""
-    with writing_text(path) as stream:
-        json.dump(content, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")
+def _metrics(model: Method, data: Matrices) -> dict[str, float]:
+    depth = max(CUTOFFS)
+    if data.ignore is not None:
+        # Ignored labels leave the ranking, and the labels below them move up.
+        depth += int(np.diff(data.ignore.indptr).max(initial=0))
+    ranked, _ = model.rank(data.X_test, min(depth, data.Y.shape[1]))
+    values = evaluate(data.Y_test, ranked, k=CUTOFFS, inv_propensity=data.inv_propensity, ignore=data.ignore)
+    return {name: values[name] for name in (f"{metric}@{k}" for metric in METRICS for k in CUTOFFS)}
+
+
+def _along(model: Method, data: Matrices, settings: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the metrics for other values of settings that need no new training."""
+    return {
+        setting: [(value, _metrics(other, data)) for value, other in model.along(setting, values)]
+        for setting, values in settings.items()
+    }
 
 
 def main(path: Path) -> None:
-    """Do the job of this file."""
+    """Run the job in this file."""
     job = Job(**json.loads(path.read_text("utf-8")))
     _end_with(job.parent)
-    sizes = json.loads((Path(job.matrices) / "facts.json").read_text("utf-8"))["sizes"]
-    # Before the work: what is installed may change while it lasts.
-    first = header(job, sizes)
+    # Before the run: the installed versions may change meanwhile.
+    known = header(job)
     try:
         outcome: dict[str, Any] = {"status": "done", "message": "", **run(job)}
     except TooLargeError as error:
         outcome = {"status": "skipped", "message": str(error)}
-    write(Path(job.result), {**first, **outcome})
+    write_json(Path(job.result), {**known, **outcome})
 
 
 def _end_with(parent: int) -> None:
-    """See to it that this process ends when its parent does, whatever ends that (on Linux)."""
+    """Make Linux kill this process when its parent ends, for whatever reason."""
     if not parent or not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:
-        # It has ended already.
-        sys.exit(1)
-
-
-def as_json(job: Job) -> str:
-    """Return a job in the form in which `main` reads it."""
-    return json.dumps(asdict(job))
+        sys.exit(1)  # the parent ended before prctl took effect
 
 
 if __name__ == "__main__":

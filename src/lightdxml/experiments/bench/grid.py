@@ -1,37 +1,29 @@
-"""The grid: every method on every data set, cell by cell, each in a process of its own; what is done stays done."""
+"""The benchmark grid: every method on every data set. Finished cells are not run again."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from lightdxml.experiments.baselines import method
-from lightdxml.experiments.bench import cell, machine, matrices, plots, published, results, tables
+from lightdxml.experiments.bench import cell, matrices, plots, process, published, results, tables
 from lightdxml.experiments.bench.cell import Job
-from lightdxml.data.files import writing_text
-from lightdxml.text.tfidf import TextOptions
 from lightdxml.persistence import lock
+from lightdxml.text.tfidf import TextOptions
 
-_PATIENCE = 5.0
-_POLL = 0.2
-_LOCK, _ROOM = ".lock", "tmp"
+_LOCK, _PLAN = ".lock", "bench.json"
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A method with settings of its own, under the name that the tables show."""
+    """A method with settings, and its name in tables."""
 
     name: str
     method: str
@@ -46,21 +38,23 @@ class Plan:
     Attributes
     ----------
     data
-        Names of data sets, or paths.
+        Names or paths of data sets.
     variants
         The methods.
     out
-        The folder for all of it.
+        Output folder.
     repeat
-        How often each cell is run, each time with a seed of its own.
+        Runs per cell, each with its own seed.
     timeout
-        The most seconds that a cell may take.
+        Seconds allowed per cell.
     threads
-        For each method.
+        Threads per method.
     text
-        How texts become features.
+        How to turn texts into features.
+    seed
+        Seed of the first run; the next runs use seed + 1, seed + 2, ...
     retry
-        Whether cells that failed or ran out of time are run again; those that had less time than now are anyway.
+        Run failed and timed-out cells again. A cell that timed out with a shorter limit is always run again.
     """
 
     data: tuple[str, ...]
@@ -75,271 +69,137 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.repeat < 1:
-            raise ValueError(f"repeat is {self.repeat}: it must be a whole number from 1")
+            raise ValueError(f"repeat is {self.repeat}: it must be at least 1")
         if not self.timeout > 0:
-            raise ValueError(f"timeout is {self.timeout}: it must be a number of seconds above 0")
+            raise ValueError(f"timeout is {self.timeout}: it must be a positive number of seconds")
         if not self.data:
-            raise ValueError("there is no data set to run on: name at least one")
+            raise ValueError("no data set given: name at least one")
         for variant in self.variants:
-            method(variant.method)(**variant.settings)
+            method(variant.method)(**variant.settings)  # raises on unknown methods and settings
 
 
 @dataclass(frozen=True)
 class Event:
-    """How far the grid is: a cell that begins, goes on, or has ended with this outcome."""
+    """Progress: cell `number` of `total` is running, or has ended if there is an outcome."""
 
     number: int
     total: int
-    data: str
-    name: str
-    repeat: int
-    seconds: float
+    job: Job
+    seconds: float = 0.0
     outcome: dict[str, Any] | None = None
-    was_there: bool = False
+    cached: bool = False
 
 
 Listener = Callable[[Event], None]
 
 
 def run(plan: Plan, listen: Listener = lambda event: None) -> list[dict[str, Any]]:
-    """Run what is not there yet, and return all cells of the plan."""
-    matrices.names_of(plan.data)
-    with _folder(plan):
-        return _run(plan, listen)
+    """Run the cells of a plan that have no result yet, and return all its cells.
 
-
-def _run(plan: Plan, listen: Listener) -> list[dict[str, Any]]:
-    names = [matrices.prepare(source, plan.out / "matrices", plan.text, plan.seed) for source in plan.data]
-    places = [(data, v, i) for data in names for v in plan.variants for i in range(plan.repeat)]
-    _check_alike(plan, places)
-    outcomes = []
-    for number, (data, variant, repeat) in enumerate(places, start=1):
-        begun = Event(number, len(places), data, variant.name, repeat, 0.0)
-        known = _known(plan, data, variant, repeat)
-        listen(begun)
-        start = time.monotonic()
-        outcome = known or _run_cell(plan, data, variant, repeat, begun, listen)
-        outcomes.append(outcome)
-        listen(replace(begun, seconds=time.monotonic() - start, outcome=outcome, was_there=known is not None))
-    return outcomes
+    Raises
+    ------
+    ValueError
+        If the output folder is in use or holds results that are not comparable.
+    """
+    matrices.check_names(plan.data)
+    with _locked(plan):
+        jobs = _jobs(plan)
+        stored = [found for found in results.read(plan.out / "cells") if not _is_due(plan, found)]
+        results.check_comparable([*stored, *map(cell.header, jobs)])
+        return [_outcome(plan, Event(number, len(jobs), job), listen) for number, job in enumerate(jobs, start=1)]
 
 
 @contextmanager
-def _folder(plan: Plan) -> Iterator[None]:
-    """Hold the folder for this process alone; make it, or see that what is in it was made in the same way."""
+def _locked(plan: Plan) -> Iterator[None]:
+    """Create and lock the output folder; check that an existing one was made with the same options."""
     plan.out.mkdir(parents=True, exist_ok=True)
-    if not (plan.out / "bench.json").exists() and any(path.name != _LOCK for path in plan.out.iterdir()):
-        raise ValueError(f"{plan.out} holds other things: use an empty or a new folder as --out")
-    with lock.held(plan.out / _LOCK) as mine:
-        if not mine:
-            raise ValueError(f"another benchmark is at work in {plan.out}: wait for it, or use another --out")
-        _check_folder(plan)
-        # Of a process that was killed.
-        shutil.rmtree(plan.out / _ROOM, ignore_errors=True)
+    path = plan.out / _PLAN
+    if not path.exists() and any(entry.name != _LOCK for entry in plan.out.iterdir()):
+        raise ValueError(f"{plan.out} is not empty and not a benchmark folder: use a new or empty folder for --out")
+    with lock.held(plan.out / _LOCK) as acquired:
+        if not acquired:
+            raise ValueError(f"another benchmark is running in {plan.out}: wait for it, or use another --out")
+        options = {"seed": plan.seed, "threads": plan.threads}
+        if not path.exists():
+            results.write_json(path, options)
+        elif (before := json.loads(path.read_text("utf-8"))) != options:
+            raise ValueError(f"{plan.out} holds results for {before}, not {options}: use another --out")
+        for name in ("cells", "logs"):
+            (plan.out / name).mkdir(exist_ok=True)
+        for left in plan.out.glob(f"{process.TMP_PREFIX}*"):
+            shutil.rmtree(left, ignore_errors=True)  # from a killed run
         yield
 
 
-def _check_folder(plan: Plan) -> None:
-    setup = {"seed": plan.seed, "threads": plan.threads}
-    path = plan.out / "bench.json"
-    if path.exists():
-        before = json.loads(path.read_text("utf-8"))
-        if before != setup:
-            raise ValueError(f"{plan.out} holds results with {before}, not {setup}: use another --out")
-        return
-    with writing_text(path) as stream:
-        json.dump(setup, stream)
+def _jobs(plan: Plan) -> list[Job]:
+    """Prepare the matrices and return one job per cell."""
+    folders = [matrices.prepare(source, plan.out / "matrices", plan.text, plan.seed) for source in plan.data]
+    return [
+        Job(
+            data=folder.name,
+            method=variant.method,
+            matrices=str(folder),
+            result=str(plan.out / "cells" / f"{folder.name}.{variant.name}.{repeat}.json"),
+            repeat=repeat,
+            seed=plan.seed + repeat,
+            threads=plan.threads,
+            settings=variant.settings,
+            along=variant.along,
+            name=variant.name,
+            parent=os.getpid(),
+        )
+        for folder in folders
+        for variant in plan.variants
+        for repeat in range(plan.repeat)
+    ]
 
 
-def _path(plan: Plan, data: str, variant: Variant, repeat: int) -> Path:
-    return plan.out / "cells" / f"{data}.{variant.name}.{repeat}.json"
-
-
-def _job(plan: Plan, data: str, variant: Variant, repeat: int) -> Job:
-    return Job(
-        data=data,
-        method=variant.method,
-        matrices=str(plan.out / "matrices" / data),
-        result=str(_path(plan, data, variant, repeat)),
-        repeat=repeat,
-        seed=plan.seed + repeat,
-        threads=plan.threads,
-        settings=variant.settings,
-        along=variant.along,
-        name=variant.name,
-        parent=os.getpid(),
-    )
-
-
-def _header(plan: Plan, data: str, variant: Variant, repeat: int) -> dict[str, Any]:
-    facts = json.loads((plan.out / "matrices" / data / "facts.json").read_text("utf-8"))
-    return cell.header(_job(plan, data, variant, repeat), facts["sizes"])
-
-
-def _check_alike(plan: Plan, places: Sequence[tuple[str, Variant, int]]) -> None:
-    """Raise, before any work is done, where what is there was measured by other means than what is to come."""
-    wanted = [_header(plan, *place) for place in places]
-    # What is run again counts for nothing: a package that was missing may be there now.
-    there = [entry for entry in results.read(plan.out / "cells") if not _is_due(plan, entry)]
-    results.check_alike([*there, *wanted])
-
-
-def _known(plan: Plan, data: str, variant: Variant, repeat: int) -> dict[str, Any] | None:
-    """Return the cell if it has been run, and is the one that is wanted."""
-    path = _path(plan, data, variant, repeat)
-    if not path.exists():
-        return None
-    outcome: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    wanted = json.loads(json.dumps(_header(plan, data, variant, repeat)))
-    same = all(outcome.get(name) == wanted[name] for name in ("data", "method", "repeat", "seed", "settings"))
-    return outcome if same and not _is_due(plan, outcome) else None
+def _outcome(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
+    """Return the stored result of a cell, or run it."""
+    start = time.monotonic()
+    listen(event)
+    path = Path(event.job.result)
+    outcome = results.read_cell(path) if path.exists() else None
+    cached = outcome is not None and not _is_due(plan, outcome)
+    if outcome is None or not cached:
+        outcome = _run_cell(plan, event, listen)
+    listen(replace(event, seconds=time.monotonic() - start, outcome=outcome, cached=cached))
+    return outcome
 
 
 def _is_due(plan: Plan, outcome: dict[str, Any]) -> bool:
-    """Return whether a cell is run again: one that was skipped is cheap to look at."""
+    """Return whether a stored cell is run again. Skipped cells always are: they cost nothing."""
     if outcome["status"] == "timeout" and plan.timeout > outcome.get("limit", plan.timeout):
         return True
     return outcome["status"] == "skipped" or (plan.retry and outcome["status"] != "done")
 
 
-def _run_cell(plan: Plan, data: str, variant: Variant, repeat: int, begun: Event, listen: Listener) -> dict[str, Any]:
-    path = _path(plan, data, variant, repeat)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    chosen = method(variant.method)
-    expected = _header(plan, data, variant, repeat)
+def _run_cell(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
+    job, path = event.job, Path(event.job.result)
+    chosen, expected = method(job.method), cell.header(event.job)
+    path.unlink(missing_ok=True)
     if missing := chosen.missing():
         outcome = {"status": "skipped", "message": f"{', '.join(missing)} is not installed: {chosen.install}"}
     else:
         log = plan.out / "logs" / f"{path.stem}.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        job = _job(plan, data, variant, repeat)
-        with _room(plan.out) as room:
-            outcome = _in_process(job, log, plan.timeout, begun, listen, room)
+        outcome = process.run(
+            job, log, plan.timeout, plan.out.resolve(), lambda seconds: listen(replace(event, seconds=seconds))
+        )
     outcome = {**expected, **outcome}
-    _check_unchanged(expected, outcome, path)
-    cell.write(path, outcome)
-    return outcome
-
-
-@contextmanager
-def _room(out: Path) -> Iterator[Path]:
-    """Give a folder for temporary files, which is gone afterwards, whatever a method has left in it."""
-    parent = out.resolve() / _ROOM
-    parent.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(dir=parent))
     try:
-        yield folder
-    finally:
-        shutil.rmtree(parent, ignore_errors=True)
-
-
-def _check_unchanged(expected: dict[str, Any], outcome: dict[str, Any], path: Path) -> None:
-    """Raise, at once and not at the end, where a cell was measured by another state of things than those before it."""
-    try:
-        results.check_alike([expected, outcome])
+        results.check_comparable([expected, outcome])
     except ValueError as error:
         path.unlink(missing_ok=True)
-        raise ValueError(f"what is measured has changed while the grid ran: {error}") from error
-
-
-def _in_process(
-    job: Job, log: Path, timeout: float, begun: Event, listen: Listener, room: Path | None = None
-) -> dict[str, Any]:
-    """Do a job in a process of its own; return its result, or what went wrong."""
-    note = log.with_suffix(".job")
-    note.write_text(cell.as_json(job), encoding="utf-8")
-    start = time.monotonic()
-    peak, seen = 0.0, start
-    environment = os.environ if room is None else {**os.environ, "TMPDIR": str(room)}
-    with log.open("wb") as stream, _signals_raised():
-        child = subprocess.Popen(
-            [sys.executable, "-m", "lightdxml.experiments.bench.cell", str(note)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-            env=environment,
-        )
-        try:
-            while child.poll() is None:
-                spent = time.monotonic() - start
-                if spent > timeout:
-                    given = f"{timeout:,.3f}".rstrip("0").rstrip(".")
-                    return {"status": "timeout", "message": f"stopped after {given} s", "limit": timeout}
-                if time.monotonic() - seen >= _POLL:
-                    peak = max(peak, machine.resident_mb(child.pid) or 0.0)
-                    seen = time.monotonic()
-                listen(replace(begun, seconds=spent))
-                time.sleep(min(_POLL, max(0.01, spent / 10)))
-        finally:
-            _end(child)
-    if child.returncode or not Path(job.result).exists():
-        return {"status": "failed", "message": _reason(child.returncode, log)}
-    outcome: dict[str, Any] = json.loads(Path(job.result).read_text("utf-8"))
-    if outcome.get("peak_mb") is not None:
-        # Its own peak is exact, and knows nothing of the processes that it started.
-        outcome["peak_mb"] = max(peak, outcome["peak_mb"])
+        raise ValueError(f"the code or machine changed during the benchmark: {error}") from error
+    results.write_json(path, outcome)
     return outcome
-
-
-@contextmanager
-def _signals_raised() -> Iterator[None]:
-    """Let what would end this process raise instead, so that it ends what it has started."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # A signal that is ignored, as under nohup, stays so.
-    before = {number: signal.getsignal(number) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
-    for number in before:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a process that still runs, and all that it has started, which may outlive it."""
-    if child.poll() is None:
-        _signal(child, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(_PATIENCE)
-    _signal(child, signal.SIGKILL)
-    child.wait()
-
-
-def _signal(child: subprocess.Popen[bytes], number: int) -> None:
-    # There is no such group any more, or (macOS) nothing but a process that has ended in it.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
-
-
-def _reason(code: int, log: Path) -> str:
-    if code < 0:
-        name = signal.Signals(-code).name
-        more = " (out of memory?)" if -code == signal.SIGKILL else ""
-        return f"ended by {name}{more}; its output is in {log.name}"
-    lines = [line for line in log.read_text("utf-8", errors="replace").splitlines() if line.strip()]
-    return f"{lines[-1].strip()[:300] if lines else 'no result'} (its output is in {log.name})"
 
 
 def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
-    """Write what people look at: all cells as JSON and CSV, tables as Markdown, plots."""
-    results.check_alike(cells)
-    with writing_text(out / "results.json") as stream:
-        json.dump(list(cells), stream, indent=1, ensure_ascii=False)
-    tables.write_csv(cells, out / "results.csv")
-    parts = [tables.markdown(cells, published.rows()), tables.module_table(cells), tables.settings_table(cells)]
-    with writing_text(out / "results.md") as stream:
-        stream.write("\n\n".join(part.strip() for part in parts if part.strip()) + "\n")
-    written = [out / name for name in ("results.json", "results.csv", "results.md")]
+    """Write all cells as JSON and CSV, tables as Markdown, and plots; return the files."""
+    known = published.rows()
+    parts = (tables.markdown(cells, known), tables.module_table(cells, known), tables.settings_table(cells))
+    written = tables.write_files(cells, "\n".join(filter(None, parts)), out / "results")
     if any(entry["status"] == "done" for entry in cells):
         written += plots.write_all(cells, out)
     return written

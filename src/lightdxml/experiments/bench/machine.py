@@ -1,4 +1,4 @@
-"""What was measured on what: the machine, and the versions of all that took part."""
+"""Conditions of a measurement: the machine, package versions, and the memory in use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from typing import Any
 
 import lightdxml
 
-_ALWAYS = ("numpy", "scipy", "numba", "faiss-cpu", "scikit-learn")
-_MEASURING = ("bench/cell.py", "bench/matrices.py")
+_PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
+# Presentation code cannot change a result.
+_PRESENTATION = ("cli/", "report/", "experiments/bench/")
+_MEASURING = ("experiments/bench/cell.py", "experiments/bench/matrices.py")
 
 
 def describe() -> dict[str, Any]:
-    """Return what machine this is.
+    """Describe this machine.
 
     >>> sorted(describe())
     ['cores', 'memory_gb', 'processor', 'system']
@@ -35,7 +37,7 @@ def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
     except OSError:
-        return platform.processor() or "unknown"
+        lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(models, platform.processor() or "unknown")
 
@@ -47,65 +49,55 @@ def _memory() -> int:
         return 0
 
 
-def resident_mb(session: int) -> float | None:
-    """Return the memory that all processes of a session hold now, in MB; None where the system does not tell.
+def resident_mb(session: int) -> float:
+    """Return the memory in MB that all processes of a session hold now, or 0 if /proc is not available.
 
-    What processes may share (libraries, mapped files) counts once: as much as the one with most of it has.
+    Memory that processes may share (libraries, mapped files) counts once, with the largest value of any process.
 
-    >>> (resident_mb(os.getsid(0)) or 1.0) > 0
+    >>> resident_mb(os.getsid(0)) >= 0
     True
     """
-    own, shared = 0, 0
-    for folder in _processes():
+    private, shared = 0, 0
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            # The name of a program stands in brackets, and may hold anything.
+            # The program name is in parentheses and may contain anything.
             fields = (folder / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
             if int(fields[3]) != session:
                 continue
             _, resident, common, *_ = map(int, (folder / "statm").read_text("utf-8").split())
         except (OSError, ValueError, IndexError):
-            continue  # it has ended
-        own += resident - common
+            continue  # the process has ended
+        private += resident - common
         shared = max(shared, common)
-    return (own + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if own + shared else None
-
-
-def _processes() -> list[Path]:
-    try:
-        return [folder for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
-    except OSError:
-        return []
+    return (private + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if private + shared else 0.0
 
 
 def versions(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Return the versions of this package, of what it is built on, and of further distributions.
+    """Return the versions of this package, Python, the main dependencies and further packages.
 
-    This package's has a mark of its source: two states of it are two versions.
+    The version of this package includes a hash of its source, so that two states of the code are two versions.
 
     >>> versions()["lightdxml"].split("+")[0] == lightdxml.__version__
     True
     """
-    found = {"lightdxml": f"{lightdxml.__version__}+{_source_mark()}", "python": platform.python_version()}
-    return found | {name: _version(name) for name in (*_ALWAYS, *packages)}
+    own = {"lightdxml": f"{lightdxml.__version__}+{_source_hash()}", "python": platform.python_version()}
+    return own | {name: _version(name) for name in (*_PACKAGES, *packages)}
 
 
-def _version(distribution: str) -> str:
+def _version(package: str) -> str:
     try:
-        return importlib.metadata.version(distribution)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "none"
 
 
 @lru_cache(maxsize=1)
-def _source_mark() -> str:
-    """Return a mark of what can change a result: the package without its faces (command line, tables, plots).
-
-    It is that of the first call: a process that goes on while files change is what it was when it began.
-    """
+def _source_hash() -> str:
+    """Return a hash of the source that can change a result, as it was when this process first asked."""
     root = Path(lightdxml.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if name in _MEASURING or not name.startswith(("cli/", "bench/", "report/")):
+        if name in _MEASURING or not name.startswith(_PRESENTATION):
             digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:8]

@@ -1,110 +1,56 @@
-"""Published results, to stand next to measured ones: the paper's tables and the Extreme Classification repository's."""
+"""Published results: the tables of the LightDXML paper and of the Extreme Classification repository.
+
+The paper's `WT-320K` is WikiSeeAlsoTitles-350K.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
-
-Three = tuple[float | None, float | None, float | None]
 
 
 @dataclass(frozen=True)
 class Published:
-    """One published row; None stands for what was not published.
+    """One published row.
 
     Attributes
     ----------
     data, method
-        Their published names.
+        Names as published.
     kind
-        `Embd`, `Tree`, `DL` as in the paper, or `OVA`: one-vs-all.
-    P, PSP
-        At 1, 3 and 5, in percent.
-    train_seconds, size_mb, query_ms
-        Training time, size of the model (1 GB is 1,000 MB) and milliseconds per query.
-    source
-        Who published it.
-    hardware
-        What it ran on.
-    notes
-        What to know before comparing.
+        `Embd`, `Tree` or `DL` as in the paper, or `OVA` (one-vs-all).
+    values
+        Published values by the names that they have in measured cells. Times per query count as batch times; seconds
+        of the modules M1, M2, M3+M4 and of the re-ranker are phases.
+    source, hardware, notes
+        Where it was published, the hardware it ran on, and cautions for comparisons.
     """
 
     data: str
     kind: str
     method: str
-    P: Three
-    PSP: Three
-    train_seconds: float | None
-    size_mb: float | None
-    query_ms: float | None
+    values: dict[str, float]
     source: str
     hardware: str | None
-    notes: tuple[str, ...]
-
-    def value(self, name: str) -> float | None:
-        """Return a value by its name in a measured cell; queries are taken to have come in batches.
-
-        >>> row = rows("EURLex-4K")[-1]
-        >>> row.method, row.value("P@3"), row.value("train_seconds"), row.value("peak_mb")
-        ('MatchXML', 76.02, 720.0, None)
-        """
-        measure, _, k = name.partition("@")
-        if measure in ("P", "PSP") and k in ("1", "3", "5"):
-            three: Three = getattr(self, measure)
-            return three[("1", "3", "5").index(k)]
-        known = {"train_seconds": self.train_seconds, "size_mb": self.size_mb, "batch_ms": self.query_ms}
-        return known.get(name)
-
-
-@dataclass(frozen=True)
-class ModuleTimes:
-    """The published seconds of a method's modules: M1, M2, M3+M4 and the re-ranker."""
-
-    data: str
-    method: str
-    seconds: dict[str, float]
-    source: str
-    hardware: str | None
+    notes: list[str]
 
 
 def rows(data: str | None = None) -> list[Published]:
-    """Return the published rows, of all data sets or of one, whichever way its name is written.
+    """Return the published rows of all data sets or of one.
 
-    >>> [(row.method, row.P[0]) for row in rows("eurlex-4k") if row.train_seconds == 75]
+    >>> [(row.method, row.values["P@1"]) for row in rows("eurlex-4k") if row.values.get("train_seconds") == 75]
     [('LightDXML', 82.38)]
     """
-    return [
-        Published(**{**row, "P": tuple(row["P"]), "PSP": tuple(row["PSP"]), "notes": tuple(row["notes"])})
-        for row in _content()["rows"]
-        if data is None or same_name(row["data"], data)
-    ]
-
-
-def module_times(data: str | None = None) -> list[ModuleTimes]:
-    """Return the paper's module times; its `WT-320K` is WikiSeeAlsoTitles-350K.
-
-    >>> [times.seconds["M1"] for times in module_times("Wiki10-31K")]
-    [186.0, 84.1]
-    """
-    return [ModuleTimes(**one) for one in _content()["modules"] if data is None or same_name(one["data"], data)]
+    content = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
+    return [Published(**row) for row in content if data is None or same_name(row["data"], data)]
 
 
 def same_name(one: str, other: str) -> bool:
-    """Tell whether two names mean the same data set: only letters and digits count.
+    """Return whether two names denote the same data set. Only letters and digits count.
 
     >>> same_name("EURLex-4K", "eurlex4k"), same_name("EURLex-4K", "EURLex-4.3K")
     (True, False)
     """
-    return _letters(one) == _letters(other)
-
-
-def _letters(name: str) -> str:
-    return "".join(character for character in name.lower() if character.isalnum())
-
-
-def _content() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(files("lightdxml.experiments.bench").joinpath("published.json").read_text("utf-8"))
-    return content
+    first, second = ([character for character in name.lower() if character.isalnum()] for name in (one, other))
+    return first == second

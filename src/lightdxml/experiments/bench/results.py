@@ -1,4 +1,4 @@
-"""The measured cells of a benchmark: read from a folder, kept from being mixed, repeats brought together."""
+"""Benchmark results: read and write cells, check that they are comparable, average repeats."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightdxml.data.errors import DataError
+from lightdxml.data.files import writing_text
 
-STATUSES = ("done", "failed", "timeout", "skipped")
-# What a cell must have, and of which type.
-_REQUIRED: dict[str, type] = {
-    "data": str,
-    "method": str,
-    "repeat": int,
-    "status": str,
-    "settings": dict,
-    "versions": dict,
-    "machine": dict,
-    "sizes": dict,
-}
-_REMEDY = "use another --out, or remove the old cells"
+_STATUSES = ("done", "failed", "timeout", "skipped")
+# Required fields of a cell and their types.
+_FIELDS = {"data": str, "method": str, "repeat": int, "status": str}
+_FIELDS |= dict.fromkeys(("settings", "versions", "machine", "sizes"), dict)
 
 
-@dataclass(frozen=True)
-class Value:
-    """The mean of the repeats, and the lowest and highest of them."""
+class Value(NamedTuple):
+    """Mean, minimum and maximum over the repeats."""
 
     mean: float
     low: float
@@ -37,18 +28,18 @@ class Value:
 
 @dataclass(frozen=True)
 class Group:
-    """All repeats of a method on a data set.
+    """All repeats of one method on one data set.
 
     Attributes
     ----------
     data, method
-        What ran on what.
+        Names of the data set and the method.
     done
-        The cells that have results.
+        Cells with results.
     rest
-        Those that failed, ran out of time or were skipped.
+        Cells that failed, timed out or were skipped.
     values
-        What was measured, by flat name: `P@1`, `train_seconds`, `single_ms.p50`, `phases.M1`.
+        Measured values by flat name: `P@1`, `train_seconds`, `single_ms.p50`, `phases.M1`.
     """
 
     data: str
@@ -58,81 +49,92 @@ class Group:
     values: dict[str, Value]
 
     def mean(self, name: str) -> float | None:
-        """Return the mean of what was measured under this name, None where nothing was."""
+        """Return the mean of a value, or None if it was not measured."""
         return self.values[name].mean if name in self.values else None
+
+    @property
+    def title(self) -> str:
+        """The method's name, with what went wrong if not all runs succeeded."""
+        if not self.rest:
+            return self.method
+        runs = f"{len(self.done)} of {len(self.done) + len(self.rest)} runs"
+        return f"{self.method} ({runs if self.done else self.rest[0]['status']})"
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file atomically."""
+    with writing_text(path) as stream:
+        json.dump(content, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """Return the cells of a folder, sorted by data set, method and repeat; none where there is no such folder.
+    """Return the cells in a folder, sorted by data set, method and repeat.
+
+    Examples
+    --------
+    >>> read(Path("no such folder"))
+    []
+    """
+    # Names that start with a dot belong to files that are still being written.
+    cells = [read_cell(path) for path in sorted(folder.glob("*.json")) if not path.name.startswith(".")]
+    return sorted(cells, key=lambda cell: (cell["data"], cell["method"], cell["repeat"]))
+
+
+def read_cell(path: Path) -> dict[str, Any]:
+    """Read one cell and check its fields.
 
     Raises
     ------
     DataError
-        Where a file is damaged: a `ValueError` of one sentence.
-
-    Examples
-    --------
-    >>> read(Path("there is no such folder"))
-    []
+        If the file is damaged.
     """
-    # Files that begin with a dot are being written.
-    paths = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
-    return sorted(map(_cell, paths), key=lambda cell: (cell["data"], cell["method"], cell["repeat"]))
-
-
-def _cell(path: Path) -> dict[str, Any]:
     try:
         cell = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, "text that is no JSON") from error
-    except OSError as error:
-        raise DataError(path, f"no way to read it ({error.strerror})", "a file that you may read") from error
-    if not isinstance(cell, dict):
-        raise _damaged(path, "no JSON object")
-    for name, kind in _REQUIRED.items():
-        if not isinstance(cell.get(name), kind):
-            raise _damaged(path, f"no {name!r}" if name not in cell else f"a bad {name!r}")
-    if cell["status"] not in STATUSES:
-        raise _damaged(path, f"the status {cell['status']!r}")
-    if cell["status"] == "done" and not isinstance(cell.get("metrics"), dict):
-        raise _damaged(path, "no 'metrics'")
-    return cell
+    except (ValueError, RecursionError):
+        cell = None
+    valid = (
+        isinstance(cell, dict)
+        and all(isinstance(cell.get(name), kind) for name, kind in _FIELDS.items())
+        and cell["status"] in _STATUSES
+        and (cell["status"] != "done" or isinstance(cell.get("metrics"), dict))
+    )
+    if not valid:
+        raise DataError(path, "damaged content", "a benchmark cell: delete the file and run the benchmark again")
+    found: dict[str, Any] = cell
+    return found
 
 
-def _damaged(path: Path, found: str) -> DataError:
-    return DataError(path, found, "a cell of a benchmark: remove the file, and run the benchmark again")
+def check_comparable(cells: Sequence[dict[str, Any]]) -> None:
+    """Raise if cells must not appear in one table.
 
-
-def check_alike(cells: Sequence[dict[str, Any]]) -> None:
-    """Raise where cells cannot stand in one table.
-
-    They must come from one machine, one number of threads and one version of each package, have one size of each data
-    set, and one choice of settings for all repeats of a method on a data set.
+    All cells must share the machine, the number of threads and the version of each package. Cells of a data set must
+    share its sizes. Repeats of a method on a data set must share the settings.
 
     Raises
     ------
     ValueError
-        It names two cells that differ, and says what to do.
+        With the names of two cells that differ and what to do.
 
     Examples
     --------
     >>> one = {"data": "bibtex", "method": "knn", "repeat": 0, "settings": {}, "sizes": {}, "machine": {}}
     >>> cells = [{**one, "versions": {"numpy": version}} for version in ("2.0", "2.1")]
-    >>> check_alike(cells)
+    >>> check_comparable(cells)
     Traceback (most recent call last):
-    ValueError: bibtex.knn.0 has numpy 2.0, bibtex.knn.0 has numpy 2.1: use another --out, or remove the old cells
+    ValueError: bibtex.knn.0 has numpy 2.0, bibtex.knn.0 has numpy 2.1: use another --out or delete the old cells
     """
     seen: dict[tuple[str, ...], tuple[str, str]] = {}
     for cell in cells:
         name = f"{cell['data']}.{cell['method']}.{cell['repeat']}"
-        for subject, fact in _facts(cell):
-            first, known = seen.setdefault(subject, (name, fact))
+        for key, fact in _facts(cell):
+            first, known = seen.setdefault(key, (name, fact))
             if fact != known:
-                raise ValueError(f"{first} has {known}, {name} has {fact}: {_REMEDY}")
+                raise ValueError(f"{first} has {known}, {name} has {fact}: use another --out or delete the old cells")
 
 
 def _facts(cell: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what must be the same in all cells that share the subject, in words."""
+    """Yield pairs of a key and a description: cells that share the key must share the description."""
     yield ("machine",), f"the machine {machine(cell)}"
     for package, version in sorted(cell["versions"].items()):
         yield ("version", package), f"{package} {version}"
@@ -142,25 +144,24 @@ def _facts(cell: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     yield ("settings", cell["data"], cell["method"]), f"the settings {_listed(cell['settings'])}"
 
 
+def _listed(values: dict[str, Any]) -> str:
+    # As JSON, so that values read from a file compare equal to values in memory.
+    return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(values.items())) or "(none)"
+
+
 def machine(cell: dict[str, Any]) -> str:
-    """Say in words what a cell was measured on.
+    """Describe the machine of a cell.
 
     >>> machine({"machine": {"processor": "EPYC", "cores": 2, "memory_gb": 23.98, "system": "Linux 6"}})
     'EPYC, 2 cores, 24 GB, Linux 6'
     """
-    facts = cell["machine"]
-    # How much memory a virtual machine reports moves by a little from one start to the next.
-    words = {"cores": "{} cores", "memory_gb": "{:.0f} GB"}
-    return ", ".join(words.get(name, "{}").format(value) for name, value in facts.items()) or "that nobody noted"
-
-
-def _listed(values: dict[str, Any]) -> str:
-    # As JSON: what comes from a file and what does not are written alike.
-    return ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(values.items())) or "(none)"
+    # The memory that a virtual machine reports varies slightly between boots.
+    formats = {"cores": "{} cores", "memory_gb": "{:.0f} GB"}
+    return ", ".join(formats.get(name, "{}").format(value) for name, value in cell["machine"].items()) or "(unknown)"
 
 
 def grouped(cells: Iterable[dict[str, Any]]) -> list[Group]:
-    """Bring the repeats of each method on each data set together, in the order in which they first come.
+    """Group the repeats of each method on each data set, in order of first appearance.
 
     Examples
     --------
@@ -169,18 +170,18 @@ def grouped(cells: Iterable[dict[str, Any]]) -> list[Group]:
     >>> group.values["P@1"]
     Value(mean=61.0, low=60.0, high=62.0)
     """
-    together: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    repeats: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in cells:
-        together.setdefault((cell["data"], cell["method"]), []).append(cell)
+        repeats.setdefault((cell["data"], cell["method"]), []).append(cell)
     groups = []
-    for (data, method), same in together.items():
+    for (data, method), same in repeats.items():
         done = tuple(cell for cell in same if cell["status"] == "done")
         rest = tuple(cell for cell in same if cell["status"] != "done")
-        groups.append(Group(data, method, done, rest, _means(done)))
+        groups.append(Group(data, method, done, rest, _values(done)))
     return groups
 
 
-def _means(cells: Sequence[dict[str, Any]]) -> dict[str, Value]:
+def _values(cells: Sequence[dict[str, Any]]) -> dict[str, Value]:
     numbers: dict[str, list[float]] = {}
     for cell in cells:
         for name, number in _measured(cell):
@@ -189,7 +190,7 @@ def _means(cells: Sequence[dict[str, Any]]) -> dict[str, Value]:
 
 
 def _measured(cell: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield all numbers of a cell that is done by flat name, without those that are missing."""
+    """Yield the measured values of a cell by flat name; missing values are left out."""
     named = [(name, cell.get(name)) for name in ("train_seconds", "peak_mb", "size_mb", "batch_ms")]
     named += list(cell["metrics"].items())
     for part in ("single_ms", "phases"):
@@ -199,10 +200,10 @@ def _measured(cell: dict[str, Any]) -> Iterator[tuple[str, float]]:
             yield name, float(value)
 
 
-def names_of(cells: Iterable[dict[str, Any]], key: str) -> list[str]:
-    """Return the data sets (`data`) or methods (`method`) of cells, in the order in which they first come.
+def unique(cells: Iterable[dict[str, Any]], key: str) -> list[str]:
+    """Return the distinct values of a field, in order of first appearance.
 
-    >>> names_of([{"data": "b"}, {"data": "a"}, {"data": "b"}], "data")
+    >>> unique([{"data": "b"}, {"data": "a"}, {"data": "b"}], "data")
     ['b', 'a']
     """
     return list(dict.fromkeys(cell[key] for cell in cells))

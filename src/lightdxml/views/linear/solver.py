@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -162,9 +162,9 @@ class Problem:
         return joined(pieces)
 
 
-def solve(problem: Problem) -> Weights:
-    """Train all classes of a problem at once, without checkpoints."""
-    return joined(parallel.run(problem.solve, problem.parts()))
+def solve(problem: Problem, after: Callable[[int], object] | None = None) -> Weights:
+    """Train all classes of a problem at once, without checkpoints; `after` is called now and then and may stop it."""
+    return joined(parallel.run(problem.solve, problem.parts(), after))
 
 
 def joined(pieces: list[Weights]) -> Weights:

@@ -36,7 +36,7 @@ def train(run: Run) -> LinearView:
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
-        cost = _choose_cost(documents, data.Y, frequent, options, seed)
+        cost = _choose_cost(run, documents, frequent)
         every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
@@ -102,10 +102,9 @@ def split_by_frequency(
     return np.sort(order[:n]), np.sort(order[n:])
 
 
-def _choose_cost(
-    documents: Documents, Y: csr_matrix, frequent: NDArray[np.int32], options: LinearOptions, seed: int
-) -> float:
+def _choose_cost(run: Run, documents: Documents, frequent: NDArray[np.int32]) -> float:
     """Return the cost with which some frequent labels rank held-out documents best."""
+    Y, options, seed = run.data.Y, run.config.linear, run.config.random_state
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
     held = np.arange(Y.shape[0]) % options.held_out_every == 0
     others = np.flatnonzero(~held).astype(np.int32)
@@ -114,7 +113,9 @@ def _choose_cost(
     X_held, truth = documents.X[held], Y[held][:, tried].toarray()
     precisions = []
     for cost in options.frequent_costs:
-        weights = solve(Problem(documents, label_to_docs, tried, one_group(others, Y.shape[1], cost), FREQUENT, seed))
+        negatives = one_group(others, Y.shape[1], cost)
+        problem = Problem(documents, label_to_docs, tried, negatives, FREQUENT, seed)
+        weights = solve(problem, lambda _: run.tick())
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
         precisions.append(mean_average_precision(margins, truth))
     return options.frequent_costs[int(np.argmax(precisions))]

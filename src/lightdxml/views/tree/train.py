@@ -140,7 +140,7 @@ def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, 
     known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
 
     def compute() -> Arrays:
-        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}
+        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed, lambda _: run.tick())}
 
     def check(product: Arrays) -> NDArray[np.int32]:
         clusters = expect(product["clusters"], "clusters", (centroids.shape[0],), np.int32)

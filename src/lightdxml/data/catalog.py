@@ -1,0 +1,76 @@
+"""Load data sets by path or by name: built on this machine, cached, or in the registry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from lightdxml.data import registry, see_also
+from lightdxml.data.dataset import Dataset
+from lightdxml.data.errors import DataError
+from lightdxml.data.load import ReadOptions, load_path
+
+BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
+
+
+def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf-8", split: int = 0) -> Dataset:
+    r"""Load a data set from a file, a folder, or by name.
+
+    The content of a file tells its format: XC text with or without a header, XC matrices (features and labels in two
+    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV. Files may be
+    plain, `.gz` or `.zst`.
+
+    Parameters
+    ----------
+    source
+        A path or a name. `see-also` is built on this machine; other names are folders in the cache, where
+        `lightdxml data get NAME` puts them. A single file is the training split.
+    label_separator
+        The separator between the labels in a cell of a CSV or TSV.
+    encoding
+        The encoding of text files.
+    split
+        The column of the old form's split files, counted from 0.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be read. The message names the file, the line, what was found and what was expected.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "pets.csv")
+    ...     _ = path.write_text("text,labels\na purring cat,cat|pet\na barking dog,dog|pet\n")
+    ...     data = load(path)
+    >>> data.label_names
+    ['cat', 'pet', 'dog']
+    >>> data.train.Y.toarray().tolist()
+    [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+    """
+    options = ReadOptions(label_separator, encoding, split)
+    if not str(source):
+        raise DataError("''", "an empty name", "a path or the name of a data set")
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises
+    if path.exists():
+        return load_path(path, options)
+    name = str(source)
+    if isinstance(source, Path) or path.parent != Path() or path.suffix in (".gz", ".zst", ".txt", ".csv", ".jsonl"):
+        raise DataError(source, "no such file or folder", "an existing one, or the name of a data set")
+    if (cached := find_cached(name)) is not None:
+        return load_path(cached, options)
+    if name.lower() in BUILDERS:
+        return BUILDERS[name.lower()]()
+    entry = registry.find(name, BUILDERS)
+    raise DataError(name, "a data set that is not downloaded yet", f"it in the cache: lightdxml data get {entry.name}")
+
+
+def find_cached(name: str) -> Path | None:
+    """Return the folder with this name in the cache, ignoring case."""
+    folder = registry.cache_folder()
+    if not folder.is_dir():
+        return None
+    matches = [entry for entry in sorted(folder.iterdir()) if entry.is_dir() and entry.name.lower() == name.lower()]
+    return matches[0] if matches else None

@@ -1,0 +1,117 @@
+"""Detect the format of a file from its content, and its role in a folder from its name."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from pathlib import Path
+from typing import Literal
+
+from lightdxml.data import npz, table
+from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.files import base_name, decode, first_line
+from lightdxml.data.jsonl import parse_record
+from lightdxml.data.xc_text import parse_header
+
+Format = Literal["xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table"]
+Part = Literal["train", "test", "dev"]
+Side = Literal["X", "Y"]
+
+_PARTS: dict[str, Part] = {
+    **dict.fromkeys(("train", "training", "trn", "tr"), "train"),
+    **dict.fromkeys(("test", "testing", "tst", "te"), "test"),
+    **dict.fromkeys(("dev", "development", "val", "valid", "validation"), "dev"),
+}
+_SIDES: dict[str, Side] = {
+    **dict.fromkeys(("y", "labels", "label"), "Y"),
+    **dict.fromkeys(("x", "xf", "features", "feat"), "X"),
+}
+_FORMATS = (
+    "XC text (a first line of three numbers), svmlight lines, a matrix (two numbers), JSON Lines with labels, "
+    "XC raw-text JSON, .npz, or a CSV or TSV with columns text and labels"
+)
+# svmlight has no signature: a line that starts like a number or a comment is taken for it.
+_SVMLIGHT = re.compile(rb"[-+]?\d|#")
+
+
+def detect(path: Path, encoding: str = "utf-8") -> Format:
+    """Return the format of a file; its first line decides."""
+    line = first_line(path)
+    start = line.lstrip()
+    if not line:
+        raise DataError(path, "an empty file", _FORMATS)
+    if line.startswith(npz.MAGIC):
+        _check_archive(path)
+        return "npz"
+    if start.startswith(b"{"):
+        return _json_format(path, decode(path, 1, start, encoding))
+    if _SVMLIGHT.match(start):
+        header = parse_header(path, line)
+        if header is None:
+            return "svmlight"
+        return "xc-matrix" if header.n_labels is None else "xc-text"
+    if start.startswith(b"["):
+        raise DataError(path, "a JSON array", "one JSON object per line", line=1)
+    text = line.decode(encoding, errors="replace")
+    if table.labeled_delimiter(text):
+        return "table"
+    columns = table.guess_columns(text)
+    if len(columns) > 1:
+        found = f"the columns {', '.join(columns)}"
+        raise DataError(path, found, "columns named text (or title) and labels: rename them", line=1)
+    raise DataError(path, f"{excerpt(line.strip())}, an unknown format", _FORMATS, line=1)
+
+
+def detect_or_none(path: Path, encoding: str) -> Format | None:
+    """Return the format of a file, or None if it is not data."""
+    try:
+        return detect(path, encoding)
+    except DataError:
+        return None
+
+
+def _check_archive(path: Path) -> None:
+    """Raise a `DataError` for zip files that are not SciPy's; the npz reader reports damaged ones."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return
+    if "[Content_Types].xml" in members:
+        raise DataError(path, "an Excel workbook", "a CSV file: save the sheet as CSV UTF-8")
+    if not any(member.endswith(".npy") for member in members):
+        raise DataError(path, "a zip archive", "its content: unpack it first")
+
+
+def _json_format(path: Path, line: str) -> Format:
+    record = parse_record(path, 1, line)
+    if "target_ind" in record:
+        return "xc-json"
+    if "labels" in record:
+        return "jsonl"
+    raise DataError(path, f"JSON with the fields {', '.join(record)}", "a field labels or target_ind", line=1)
+
+
+def name_words(path: Path) -> list[str]:
+    """Split the name of a file into words in lower case."""
+    return [word for word in re.split(r"[^a-z0-9]+", base_name(path)) if word]
+
+
+def part_of(path: Path) -> Part | None:
+    """Return the split that the name of a file indicates.
+
+    >>> part_of(Path("X.trn.npz")), part_of(Path("eurlex_test.txt")), part_of(Path("data.csv"))
+    ('train', 'test', None)
+    """
+    found = {_PARTS[word] for word in name_words(path) if word in _PARTS}
+    return found.pop() if len(found) == 1 else None
+
+
+def side_of(path: Path) -> Side | None:
+    """Return whether the name of a file indicates features (X) or labels (Y).
+
+    >>> side_of(Path("trn_X_Y.txt")), side_of(Path("X.trn.npz"))
+    ('Y', 'X')
+    """
+    found = {_SIDES[word] for word in name_words(path) if word in _SIDES}
+    return "Y" if "Y" in found else "X" if found else None

@@ -1,0 +1,45 @@
+"""Small valid files of every format, and functions that write them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".zst": zstd.compress}
+
+
+def write_files(folder: Path, **contents: str) -> Path:
+    """Write files; `__` in a name stands for a dot."""
+    folder.mkdir(exist_ok=True)
+    for name, content in contents.items():
+        (folder / name.replace("__", ".")).write_text(content, encoding="utf-8")
+    return folder
+
+
+def json_lines(*records: dict[str, Any]) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+# XC text and the two XC matrices hold the same data.
+X = [[0, 0.5, 0], [1, 0, 2]]
+Y = [[1, 0, 1, 0], [0, 1, 0, 0]]
+XC_TEXT = "2 3 4\n0,2 1:0.5\n1 0:1 2:2\n"
+XC_MATRIX_X, XC_MATRIX_Y = "2 3\n1:0.5\n0:1 2:2\n", "2 4\n0:1 2:1\n1:1\n"
+JSONL = json_lines(
+    {"id": "d1", "title": "Cat", "text": "purrs", "labels": ["pet", "feline"]},
+    {"id": "d2", "title": "Dog", "text": "barks", "labels": ["pet"]},
+)
+XC_JSON = json_lines(
+    {"uid": "u1", "title": "Cat", "content": "purrs", "target_ind": [2, 0], "target_rel": [1.0, 0.5]},
+    {"uid": "u2", "title": "Dog", "content": "", "target_ind": [], "target_rel": []},
+)
+CSV = 'title,text,labels\nCat,"purrs, and\nsleeps",pet|feline\nDog,barks,pet\n'

@@ -1,0 +1,88 @@
+"""What a cell measures."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy.sparse import csr_matrix
+
+from lightdxml.experiments.baselines import TooLargeError, method
+from lightdxml.experiments.bench import cell
+from lightdxml.experiments.bench.cell import Job
+from lightdxml.experiments.bench.tables import settings_table
+from lightdxml.kernels import parallel
+
+
+@pytest.fixture
+def job(finished: Path, tmp_path: Path) -> Job:
+    return Job("tiny", "knn", str(finished / "matrices" / "tiny"), str(tmp_path / "result.json"))
+
+
+def test_a_cell_has_all_results(finished: Path) -> None:
+    found = json.loads((finished / "cells" / "tiny.knn.0.json").read_text())
+    assert found["status"] == "done"
+    assert {f"{name}@{k}" for name in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)} == set(found["metrics"])
+    assert found["metrics"]["P@1"] > 50
+    assert found["sizes"] == {"train": 120, "test": 30, "features": 152, "labels": 30}
+    for name in ("train_seconds", "peak_mb", "size_mb", "batch_ms"):
+        assert found[name] > 0
+    assert 0 < found["single_ms"]["p50"] <= found["single_ms"]["p99"]
+    assert {"numpy", "lightdxml", "python"} <= set(found["versions"])
+
+
+def test_a_cell_uses_the_given_number_of_threads(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, seen = method("knn"), set()
+    rank = kind.rank
+
+    def watched(self: Any, X: csr_matrix, k: int) -> Any:
+        seen.add(parallel.thread_count())
+        return rank(self, X, k)
+
+    monkeypatch.setattr(kind, "rank", watched)
+    cell.run(Job(**{**asdict(job), "threads": 3}))
+    assert seen == {3}
+
+
+def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = method("knn").fit
+
+    def adjusting(self: Any, *args: Any, **options: Any) -> None:
+        fit(self, *args, **options)
+        self.settings["neighbors"] = 7
+
+    monkeypatch.setattr(method("knn"), "fit", adjusting)
+    found = cell.run(job)
+    assert found["held_settings"] == {"neighbors": 7}
+    shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, "versions": {}, **found}
+    assert "`neighbors=20`; adjusted during training: `neighbors=7`" in settings_table([shown])
+
+
+def test_compilation_does_not_count_as_training_time(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = method("knn").fit
+
+    def slow(self: Any, *args: Any, **options: Any) -> None:
+        fit(self, *args, **options)
+        self.phases["compile"] = 1000.0
+
+    monkeypatch.setattr(method("knn"), "fit", slow)
+    measured = cell.run(job)
+    assert measured["train_seconds"] < 0
+    assert measured["phases"]["compile"] == 1000.0
+
+
+def test_data_that_is_too_large_for_a_method_skips_the_cell(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Any, *args: Any, **options: Any) -> None:
+        raise TooLargeError("too many labels")
+
+    monkeypatch.setattr(method("knn"), "fit", refuse)
+    path = tmp_path / "cell.job"
+    path.write_text(json.dumps(asdict(job)))
+    cell.main(path)
+    found = json.loads(Path(job.result).read_text())
+    assert (found["status"], found["message"]) == ("skipped", "too many labels")

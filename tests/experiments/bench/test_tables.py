@@ -1,0 +1,124 @@
+"""Tables of cells."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from lightdxml.experiments.bench import published
+from lightdxml.experiments.bench.tables import markdown, module_table, settings_table, write_csv
+from tests.support.bench import done_cell, ended_cell
+
+
+def row(text: str, method: str) -> dict[str, str]:
+    """Return the first row of a method, by column."""
+    lines = text.splitlines()
+    i = next(i for i, line in enumerate(lines) if line.startswith(f"| {method}"))
+    head = next(line for line in reversed(lines[:i]) if line.startswith("| Method"))
+    split = ([part.strip() for part in line.strip("|").split(" | ")] for line in (head, lines[i]))
+    return dict(zip(*split, strict=True))
+
+
+def test_the_layout_is_the_papers() -> None:
+    text = markdown([done_cell()])
+    head = next(line for line in text.splitlines() if line.startswith("| Method"))
+    assert head.split(" | ")[1:9] == ["P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "training time", "model size"]
+    assert "EPYC, 2 cores, 24 GB, Linux" in text
+    assert "lightdxml 0.1.0, python 3.11.7, numpy 2.1" in text
+    assert "4,880 training documents, 2,515 test documents, 1,836 features, 159 labels." in text
+
+
+def test_the_best_measured_value_of_each_column_is_bold() -> None:
+    cells = [done_cell(P=60.0, train_seconds=3.0), done_cell(method="knn", P=65.0, train_seconds=4.0)]
+    text = markdown(cells, published.rows())
+    assert (row(text, "knn")["P@1"], row(text, "parabel")["P@1"]) == ("**64.00**", "59.00")
+    assert (row(text, "knn")["training time"], row(text, "parabel")["training time"]) == ("4.00 s", "**3.00 s**")
+    # The published 65.08 does not compete.
+    assert row(text, "SLEEC †")["P@1"] == "65.08"
+
+
+def test_rows_that_look_equal_are_equally_bold_and_a_single_row_is_not() -> None:
+    text = markdown([done_cell(P=60.001), done_cell(method="knn", P=60.002)])
+    assert row(text, "knn")["P@1"] == row(text, "parabel")["P@1"] == "**59.00**"
+    assert row(markdown([done_cell()]), "parabel")["P@1"] == "59.00"
+
+
+def test_missing_values_are_dashes() -> None:
+    shown = row(markdown([done_cell(peak_mb=None, batch_ms=float("nan"), single_ms={})]), "parabel")
+    assert (shown["peak memory"], shown["batch ms"], shown["single ms"]) == ("–", "–", "–")
+
+
+def test_repeats_show_their_range() -> None:
+    text = markdown([done_cell(P=60.0, train_seconds=1.0), done_cell(repeat=1, P=62.0, train_seconds=2.0)])
+    shown = row(text, "parabel")
+    assert (shown["P@1"], shown["training time"]) == ("60.00 (59.00–61.00)", "1.50 s (1.00 s–2.00 s)")
+
+
+@pytest.mark.parametrize(
+    ("status", "verb"), [("failed", "failed"), ("timeout", "timed out"), ("skipped", "was skipped")]
+)
+def test_a_cell_without_results_is_a_row_with_a_note(status: str, verb: str) -> None:
+    text = markdown([done_cell(), ended_cell(status, "no |luck|\nat <all>", method="sleec")])
+    shown = row(text, "sleec")
+    assert set(shown.values()) == {f"sleec ({status})", "–"}
+    assert f"✗ sleec {verb}: no \\|luck\\| at &lt;all>" in text
+
+
+def test_a_method_that_failed_once_is_marked() -> None:
+    text = markdown([done_cell(), ended_cell("failed", "bad luck", repeat=1)])
+    assert row(text, "parabel")["Method"] == "parabel (1 of 2 runs)"
+    assert "✗ parabel, repeat 1, failed: bad luck" in text
+
+
+def test_published_rows_have_a_footnote_with_source_and_hardware() -> None:
+    text = markdown([done_cell("eurlex-4k"), done_cell("wordnet")], published.rows())
+    shown = row(text, "LightDXML †")
+    values = (shown["P@1"], shown["training time"], shown["model size"], shown["batch ms"])
+    assert values == ("82.38", "75 s", "23.2 MB", "0.42")
+    mark = shown["Method"].split()[-1]
+    assert f"\n{mark} LightDXML paper; 2 RTX 2080 Ti, 20 cores" in text
+    assert "shifted by one method" in text
+    assert "†" not in text[text.index("## wordnet") :]
+    assert "AmazonCat-13K" not in text
+
+
+def test_csv_can_be_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    settings = {"layers": [1, 2], "C": None}
+    write_csv([done_cell(P=60.5), ended_cell("failed", 'a "bad",\nthing', method="sleec", settings=settings)], path)
+    with path.open(encoding="utf-8", newline="") as stream:
+        first, second = csv.DictReader(stream)
+    assert list(first)[:3] == ["data", "method", "repeat"]
+    assert list(first).index("metrics.P@1") < list(first).index("settings.trees")
+    assert float(first["metrics.P@1"]) == 59.5
+    assert (first["single_ms.p99"], first["machine.cores"], first["settings.trees"]) == ("2.3", "2", "3")
+    assert (second["message"], second["metrics.P@1"], second["settings.C"]) == ('a "bad",\nthing', "", "")
+    assert json.loads(second["settings.layers"]) == [1, 2]
+
+
+def test_measured_modules_are_above_the_papers() -> None:
+    astec = done_cell(method="astec", phases={"M1": 9.0, "M2": 0.5, "M3+M4": 20.0, "re-ranker": 4.0})
+    ours = done_cell(method="lightdxml", phases={"M1": 5.0, "M3+M4": 2.5, "validation": 2.0, "compile": 1.0})
+    failed = ended_cell("failed", "", method="lightdxml-paper")
+    lines = module_table([astec, ours, done_cell(), failed], published.rows()).splitlines()
+    assert [line for line in lines if line.startswith("| bibtex")] == [
+        "| bibtex | astec | 9.00 | 0.500 | 20.0 | 4.00 | – |",
+        "| bibtex | lightdxml | 5.00 | – | 2.50 | – | 3.00 |",
+    ]
+    assert "| EURLex-4K | LightDXML † | 21.6 | 7.7 | 45 | 0 | – |" in lines
+    assert lines[-1] == "† LightDXML paper; 2 RTX 2080 Ti, 20 cores"
+    assert module_table([done_cell()]) == ""
+
+
+def test_equal_settings_are_listed_once() -> None:
+    knn = done_cell(method="knn", settings={"k": 5, "auto": None})
+    lines = settings_table([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
+    versions = "lightdxml 0.1.0, python 3.11.7, numpy 2.1"
+    assert lines == [
+        f"- **parabel**: `trees=3`; {versions}",
+        f"- **knn** (bibtex): `k=5`; {versions}",
+        f"- **knn** (wordnet): `trees=3`; {versions}",
+    ]
