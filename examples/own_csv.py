@@ -1,7 +1,7 @@
-"""From a CSV of your own to predictions: `python examples/own_csv.py [my.csv]`.
+"""From a CSV file to predictions: `python examples/own_csv.py [my.csv [TEXT]]`.
 
-The CSV has columns `text` and `labels`, several labels in a cell with | between them, and perhaps `title` and `id`.
-Without one, a small CSV is written first, to show the form.
+The CSV has the columns `text` and `labels`; `title` and `id` are optional. A cell can hold several labels, separated
+by |. Without an argument, the example writes a small CSV file first.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
     if len(sys.argv) == 1:
         write_sample(path)
     data = load_data(path)
-    trained = LightDXML(seed=1).fit(data.train.texts, data.train.Y, label_names=data.label_names)
+    trained = LightDXML(random_state=1).fit(data.train.texts, data.train.Y, label_names=data.label_names)
     trained.save("my-model")
 
     again = load("my-model")

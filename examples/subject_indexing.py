@@ -1,10 +1,11 @@
-"""Subject indexing as in a library catalogue: `python examples/subject_indexing.py [CATALOGUE]`.
+"""Subject indexing as in a library catalog: `python examples/subject_indexing.py [CATALOG]`.
 
-A catalogue is a folder with `train.jsonl`, one record a line (`id`, `title`, `text` for the abstract, `labels` for the
-concepts of a thesaurus), and `label_names.json`, which gives each concept its preferred term. Titles count twice. New
-records get suggestions with scores, in a file that a cataloguer can go through; what scores low is left out.
+A catalog is a folder with two files. `train.jsonl` has one record per line: `id`, `title`, `text` (the abstract) and
+`labels` (concepts of a thesaurus). `label_names.json` gives the preferred term of each concept. Words in titles count
+twice. The result is a CSV file with suggestions for new records and their scores, for a librarian to review. Low scores
+are omitted.
 
-Without a catalogue a small one is written first, to show the form.
+Without an argument, the example writes a small catalog first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ NEW = [
     {"id": "n1", "title": "Honey from old orchards", "text": "How bees and fruit trees need each other."},
     {"id": "n2", "title": "Steam to the reservoir", "text": "The line that carried pipes and pumps up the valley."},
 ]
-LEAST_SCORE = 0.5
+MIN_SCORE = 0.5
 
 
 def write_sample(folder: Path) -> None:
@@ -46,12 +47,14 @@ def write_sample(folder: Path) -> None:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("catalogue")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("catalog")
     if len(sys.argv) == 1:
         write_sample(folder)
     data = load_data(folder)
-    trained = LightDXML(title_weight=2.0, seed=1).fit(data.train.texts, data.train.Y, label_names=data.label_names)
-    trained.save("catalogue-model")
+    trained = LightDXML(title_weight=2.0, random_state=1).fit(
+        data.train.texts, data.train.Y, label_names=data.label_names
+    )
+    trained.save("catalog-model")
 
     scores = trained.scores([f"{record['title']}\n{record['text']}" for record in NEW], k=5)
     with Path("suggestions.csv").open("w", newline="", encoding="utf-8") as stream:
@@ -60,7 +63,7 @@ def main() -> None:
         for record, row in zip(NEW, scores, strict=True):
             found = sorted(zip(row.data, row.indices, strict=True), reverse=True)
             for score, concept in found:
-                if score >= LEAST_SCORE:
+                if score >= MIN_SCORE:
                     writer.writerow([record["id"], (data.label_names or [])[concept], f"{score:.2f}"])
     print(Path("suggestions.csv").read_text(encoding="utf-8"), end="")
 

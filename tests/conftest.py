@@ -1,4 +1,4 @@
-"""What several test modules share."""
+"""Fixtures of several test modules."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from scipy.sparse import csr_matrix
 
+from lightdxml import LightDXML
 from lightdxml.data import Dataset
 from lightdxml.data import see_also as builder
+from tests.support.configs import FOUR_VIEWS, PAPER
+from tests.support.data import NAMES, TEXTS, topics
 
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
@@ -29,3 +33,27 @@ def shared_data() -> Path:
     if not (folder / "bibtex").is_dir():
         pytest.skip(f"no development data in {folder}: set LIGHTDXML_DATA to run this")
     return folder
+
+
+@pytest.fixture(scope="session")
+def documents() -> tuple[csr_matrix, csr_matrix]:
+    """Features and labels of 300 made-up documents with 12 labels."""
+    return topics()
+
+
+@pytest.fixture(scope="session")
+def four_views(documents: tuple[csr_matrix, csr_matrix]) -> LightDXML:
+    """A model of all four views, with two trees. Do not change it."""
+    return LightDXML(options=FOUR_VIEWS).fit(*documents)
+
+
+@pytest.fixture(scope="session")
+def paper_model(documents: tuple[csr_matrix, csr_matrix]) -> LightDXML:
+    """A model of the paper's two views with its blend. Do not change it."""
+    return LightDXML(options=PAPER).fit(*documents)
+
+
+@pytest.fixture(scope="session")
+def text_model() -> LightDXML:
+    """A model of texts with named labels. Do not change it."""
+    return LightDXML(options=PAPER).fit(TEXTS, NAMES)

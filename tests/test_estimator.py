@@ -88,7 +88,7 @@ def test_numpy_numbers_are_numbers() -> None:
         ("one text", [["a"]], "X is a single text"),
         (["one", "two"], ["a", "b"], "the labels of document 0 are 'a'"),
         (["one", "two"], [[0], [-1]], "document 1 has label -1"),
-        (["one", "two"], [["a"], ["b"]], "no word stands in two documents"),
+        (["one", "two"], [["a"], ["b"]], "no word occurs in two documents"),
         (["one one", "one"], [["a"]], "2 and 1 rows"),
     ],
 )

@@ -1,50 +1,96 @@
-"""The fault trials in their short form; `python -m tests.faults` is the long one."""
+"""The fault trials in a short form; `python -m tests.faults` is the long one."""
 
 from __future__ import annotations
 
+import signal
 import sys
+from pathlib import Path
 
 import pytest
 
 if sys.platform == "win32":
     pytest.skip("the trials use signals and limits that this system does not have", allow_module_level=True)
 
+from lightdxml.config import Config, changed
+from lightdxml.data import load
+from lightdxml.data.generator import Recipe, make
+from lightdxml.training.callbacks import Callback, Interrupted
+from lightdxml.training.fit import CheckpointOptions, prepare, train
+from lightdxml.training.run import Run
 from tests.faults import trials
+from tests.faults.training import Lab
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> trials.Place:
-    return trials.Place(tmp_path_factory.mktemp("faults"))
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    folder = tmp_path_factory.mktemp("faults")
+    return Lab(folder, make(Recipe(300, 0, 60, 400, 3.0), folder / "data"))
 
 
-def test_a_killed_training_goes_on_to_the_same_model(place: trials.Place) -> None:
-    outcome = trials.kills(place, 2)
+def check(outcome: trials.Outcome) -> None:
+    assert outcome.tried
     assert outcome.held == outcome.tried
 
 
-def test_a_stopped_training_says_how_to_go_on(place: trials.Place) -> None:
-    assert trials.signals(place).held == 2
+def test_a_killed_training_resumes_to_the_same_model(lab: Lab) -> None:
+    check(trials.kills(lab, 1))
 
 
-def test_a_truncated_checkpoint_is_passed_over(place: trials.Place) -> None:
-    assert trials.truncations(place, cuts=(0.5,)).held == 2
+def test_a_training_killed_after_the_cycle_resumes_to_the_same_model(lab: Lab) -> None:
+    check(trials.kills_after_cycle(lab, ("label tree: tree 1, labels",)))
 
 
-def test_a_full_disk_loses_nothing(place: trials.Place) -> None:
-    assert trials.full_disk(place).held == 1
+def test_a_training_interrupted_after_the_cycle_resumes_to_the_same_model(lab: Lab) -> None:
+    check(trials.interrupts_after_cycle(lab, ("refit linear view",)))
 
 
-def test_a_full_scratch_folder_is_one_sentence(place: trials.Place) -> None:
-    assert trials.full_scratch(place).held == 1
+def test_a_stopped_training_says_how_to_resume_it(lab: Lab) -> None:
+    check(trials.signals(lab, (signal.SIGTERM,)))
 
 
-def test_scratch_of_a_killed_training_is_removed_by_the_next(place: trials.Place) -> None:
-    assert trials.killed_scratch(place).held == 1
+def test_a_truncated_checkpoint_is_skipped(lab: Lab) -> None:
+    check(trials.truncations(lab, cuts=(0.5,)))
 
 
-def test_a_model_that_is_being_replaced_is_whole_at_any_moment(place: trials.Place) -> None:
-    assert trials.replaced(place, 2).held == 2
+def test_a_full_disk_loses_nothing(lab: Lab) -> None:
+    check(trials.full_disk(lab))
 
 
-def test_a_second_training_in_the_same_folder_refuses(place: trials.Place) -> None:
-    assert trials.second_training(place).held == 1
+def test_a_full_spill_directory_is_reported_in_one_sentence(lab: Lab) -> None:
+    check(trials.full_spill(lab))
+
+
+def test_a_spill_directory_of_a_killed_training_is_removed_by_the_next(lab: Lab) -> None:
+    check(trials.killed_spill(lab))
+
+
+def test_a_model_that_is_being_replaced_is_complete_at_every_moment(lab: Lab) -> None:
+    check(trials.replaced(lab, 1))
+
+
+def test_a_second_training_with_the_same_checkpoint_folder_is_refused(lab: Lab) -> None:
+    check(trials.second_training(lab))
+
+
+class InterruptAtTick(Callback):
+    """Sends SIGINT at the n-th tick after the cycle, and counts all of them."""
+
+    def __init__(self, n: int) -> None:
+        self.n, self.seen = n, 0
+
+    def on_tick(self, run: Run) -> None:
+        if run.result is not None:
+            self.seen += 1
+            if self.seen == self.n:
+                signal.raise_signal(signal.SIGINT)
+
+
+def test_ctrl_c_within_a_long_computation_stops_at_once(lab: Lab, tmp_path: Path) -> None:
+    small = {"dim": 8, "epochs": 1, "tree.min_labels": 0, "blend.min_documents": 1}
+    config, documents = changed(Config(), small), load(lab.data).train
+    keep = CheckpointOptions(tmp_path / "checkpoint", every=1e9, resume=True)
+    for n in (1, 20, 50):
+        interrupt = InterruptAtTick(n)
+        with pytest.raises(Interrupted):
+            train(prepare(documents.X, documents.Y, config), config, checkpoint=keep, callbacks=[interrupt])
+        assert interrupt.seen == n

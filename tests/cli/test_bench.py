@@ -15,8 +15,8 @@ from lightdxml.cli import app
 from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import grid
-from tests.cli.test_data import run
 from tests.support.bench import documents
+from tests.support.commands import run
 
 
 @pytest.fixture(scope="module")

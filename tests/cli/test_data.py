@@ -1,32 +1,19 @@
-"""`lightdxml data …` as a person and as a machine would use it."""
+"""`lightdxml data`."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from lightdxml import __version__
-from lightdxml.cli import app
 from lightdxml.data import Dataset, load, save
+from tests.support.commands import COMMAND, run, run_process
 
 CSV = "text,labels\n" + "".join(f"document {i},a|l{i % 3}\n" for i in range(10))
-
-
-def run(*arguments: str | Path, code: int = 0) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
-    assert result.exit_code == code, result.output
-    return result.stdout
-
-
-def ended(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run the command as a process of its own, as only that shows exit codes and error output."""
-    command = [sys.executable, "-c", "from lightdxml.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.fixture
@@ -63,18 +50,18 @@ def test_info_agrees_with_the_repositorys_figures(shared_data: Path) -> None:
     assert figures["n_features"] == 1836
 
 
-def test_info_shows_people_a_table_and_a_curve(csv: Path) -> None:
+def test_info_prints_a_table_and_a_curve(csv: Path) -> None:
     shown = run("data", "info", csv)
     assert "training documents" in shown
     assert "labels per document" in shown
     assert "█" in shown
 
 
-def test_list_names_built_and_registered_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_shows_built_in_and_registered_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIGHTDXML_DATA", str(tmp_path))
     (tmp_path / "Bibtex").mkdir()
     rows = {row["name"]: row for row in json.loads(run("data", "list", "--json"))}
-    assert rows["see-also"]["status"] == "built here"
+    assert rows["see-also"]["status"] == "built-in"
     assert rows["AmazonTitles-670K"]["n_labels"] == 670_091
     assert rows["AmazonTitles-670K"]["status"] == "to fetch"
     assert rows["Bibtex"]["status"] == "fetched"
@@ -82,7 +69,7 @@ def test_list_names_built_and_registered_sets(tmp_path: Path, monkeypatch: pytes
 
 
 def test_convert_and_split_write_what_load_reads(tmp_path: Path, csv: Path) -> None:
-    run("data", "split", csv, tmp_path / "parts", "--test", "0.3", "--dev", "0.2", "--seed", "1")
+    run("data", "split", csv, tmp_path / "parts", "--test", "0.3", "--dev", "0.2", "--random-state", "1")
     data = load(tmp_path / "parts")
     assert {name: len(part) for name, part in data.splits.items()} == {"train": 5, "test": 3, "dev": 2}
     assert data.label_names == ["a", "l0", "l1", "l2"]
@@ -91,45 +78,45 @@ def test_convert_and_split_write_what_load_reads(tmp_path: Path, csv: Path) -> N
     assert load(tmp_path / "packed").train.texts == data.train.texts
 
 
-def test_split_with_the_same_seed_is_the_same(tmp_path: Path, csv: Path) -> None:
+def test_the_same_random_state_gives_the_same_split(tmp_path: Path, csv: Path) -> None:
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
-        run("data", "split", csv, tmp_path / name, "--test", "0.4", "--seed", seed)
+        run("data", "split", csv, tmp_path / name, "--test", "0.4", "--random-state", seed)
     first, again, other = (load(tmp_path / name).train.texts for name in "abc")
     assert first == again
     assert first != other
 
 
-def test_get_builds_the_embedded_set_into_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_writes_the_built_in_set_to_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIGHTDXML_DATA", str(tmp_path))
     run("data", "get", "see-also")
     assert load("see-also").n_labels == load(tmp_path / "see-also").n_labels
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "said"),
     [
-        (["data", "info", "no-such-set"], 1, "lightdxml data list shows all"),
-        (["data", "convert", "no-such-set", "out"], 2, "--to"),
-        (["data", "split", "FILE", "out", "--test", "1.5"], 1, "a share from 0 to below 1"),
-        (["data", "convert", "FILE", "out", "--to", "xc"], 1, "write texts as jsonl"),
-        (["data", "split", "FILE", "out", "--test", "inf"], 1, "a share from 0 to below 1"),
-        (["data", "info", "~nobody-of-this-name/x"], 1, "nothing there"),
-        (["data", "info", "FILE", "--encoding", "hex"], 1, "encoding 'hex' is not known"),
-        (["data", "nonsense"], 2, "No such command"),
+        (["info", "no-such-set"], "lightdxml data list shows all"),
+        (["split", "FILE", "OUT", "--test", "1.5"], "at least 0 and below 1"),
+        (["split", "FILE", "OUT", "--test", "inf"], "at least 0 and below 1"),
+        (["convert", "FILE", "OUT", "--to", "xc"], "write texts as jsonl"),
+        (["info", "~nobody-of-this-name/x"], "no such file or folder"),
+        (["info", "FILE", "--encoding", "hex"], "encoding 'hex' is unknown"),
     ],
 )
-def test_errors_are_one_sentence_with_the_right_exit_code(
-    csv: Path, tmp_path: Path, arguments: list[str], code: int, said: str
-) -> None:
-    places = {"FILE": str(csv), "out": str(tmp_path / "out")}
-    result = ended(*(places.get(argument, argument) for argument in arguments))
-    assert result.returncode == code
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
-    if code == 1:
-        assert result.stderr.startswith("error: ")
-        assert result.stderr.count("\n") == 1
-        assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+def test_mistakes_are_reported_in_one_sentence(csv: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+    places = {"FILE": str(csv), "OUT": str(tmp_path / "out")}
+    with pytest.raises(ValueError, match=re.escape(said)) as error:
+        run("data", *(places.get(argument, argument) for argument in arguments))
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_errors_have_an_exit_code_and_no_traceback() -> None:
+    error, usage = run_process("data", "info", "no-such-set"), run_process("data", "nonsense")
+    assert (error.returncode, usage.returncode) == (1, 2)
+    assert error.stderr.startswith("error: ")
+    assert error.stderr.count("\n") == 1
+    assert "No such command" in usage.stderr
 
 
 def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path, csv: Path) -> None:
@@ -143,13 +130,14 @@ def test_version_is_shown() -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "info", "get", "convert", "split"])
-def test_every_command_has_an_example_in_its_help(command: str) -> None:
+def test_every_data_command_has_an_example_in_its_help(command: str) -> None:
     assert f"lightdxml data {command}" in run("data", command, "--help")
 
 
-def test_a_reader_that_stops_early_is_no_error(csv: Path) -> None:
-    command = [sys.executable, "-c", "from lightdxml.cli import main; main()", "data", "list", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "data", "list", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()

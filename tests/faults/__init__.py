@@ -1,1 +1,1 @@
-"""Faults that are really made: kills, full disks, damaged files; `python -m tests.faults` prints the table."""
+"""Real faults under real training runs; `python -m tests.faults` prints which guarantees held."""

@@ -1,38 +1,45 @@
-"""`python -m tests.faults [--kills 20]`: make the faults, and print what was promised and what held."""
+"""`python -m tests.faults [--kills 20] [--data FOLDER]`: cause faults, and print which guarantees held."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
+from lightdxml.data import save, see_also
 from tests.faults import trials
+from tests.faults.training import Lab
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=20, help="how often to kill at random moments (default: 20)")
+    parser.add_argument("--data", type=Path, help="a data set to train on (default: see-also)")
     arguments = parser.parse_args()
     failed = False
-    with tempfile.TemporaryDirectory() as folder:
-        place = trials.Place(Path(folder))
-        print("| promise | tried | held | |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        lab = Lab(folder, arguments.data or save(see_also.build(), folder / "data", "jsonl"))
+        print("| Guarantee | Tried | Held | Note |\n|---|--:|--:|---|")
         for trial in (
-            lambda place: trials.kills(place, arguments.kills),
+            partial(trials.kills, times=arguments.kills),
+            trials.kills_after_cycle,
             trials.signals,
+            trials.interrupts_after_cycle,
             trials.truncations,
             trials.all_damaged,
             trials.full_disk,
-            trials.full_scratch,
-            trials.killed_scratch,
+            trials.full_spill,
+            trials.killed_spill,
             trials.replaced,
             trials.second_training,
             trials.read_only,
         ):
-            outcome = trial(place)
+            outcome = trial(lab)
             failed |= outcome.held != outcome.tried
-            print(f"| {outcome.promise} | {outcome.tried} | {outcome.held} | {outcome.remark} |", flush=True)
+            print(f"| {outcome.guarantee} | {outcome.tried} | {outcome.held} | {outcome.note} |", flush=True)
     sys.exit(int(failed))
 
 

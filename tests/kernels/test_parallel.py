@@ -1,4 +1,4 @@
-"""Work that is shared out among threads."""
+"""Work that is distributed over threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_results_come_in_order(threads: int, n: int) -> None:
         assert parallel.run(lambda i: i * i, list(range(n))) == [i * i for i in range(n)]
 
 
-def test_as_many_threads_work_at_once_as_asked_for_and_the_calling_one_is_among_them() -> None:
+def test_the_calling_thread_is_one_of_as_many_as_were_asked_for() -> None:
     together = threading.Barrier(3, timeout=10)
 
     def meet(_: int) -> int:
@@ -31,15 +31,14 @@ def test_as_many_threads_work_at_once_as_asked_for_and_the_calling_one_is_among_
     assert threading.get_ident() in found
 
 
-def test_work_within_work_comes_to_an_end() -> None:
-    """Threads that wait for threads that wait for them: it once did not."""
+def test_nested_calls_do_not_deadlock() -> None:
     with parallel.use_threads(2):
         inner = parallel.run(lambda i: parallel.run(lambda j: 10 * i + j, range(3)), range(4))
     assert inner == [[10 * i + j for j in range(3)] for i in range(4)]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_an_error_is_raised_when_all_threads_are_done(threads: int) -> None:
+def test_the_first_error_is_raised_after_all_threads_have_stopped(threads: int) -> None:
     running = []
 
     def fail(i: int) -> None:
@@ -55,11 +54,11 @@ def test_an_error_is_raised_when_all_threads_are_done(threads: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (1, 1), (1, 100), (5, 3)])
-def test_each_cell_of_a_table_is_seen_once(shape: tuple[int, int]) -> None:
-    seen = np.zeros(shape, dtype=int)
+def test_every_cell_of_a_table_is_visited_once(shape: tuple[int, int]) -> None:
+    visits = np.zeros(shape, dtype=int)
 
-    def see(rows: slice, columns: slice) -> None:
-        seen[rows, columns] += 1
+    def visit(rows: slice, columns: slice) -> None:
+        visits[rows, columns] += 1
 
-    parallel.over_cells(see, shape)
-    assert (seen == 1).all()
+    parallel.over_cells(visit, shape)
+    assert (visits == 1).all()

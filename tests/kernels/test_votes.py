@@ -8,28 +8,28 @@ from lightdxml.kernels import votes
 def test_votes_are_those_of_a_plain_count() -> None:
     rng = np.random.default_rng(0)
     truth = rng.random((20, 9)) < 0.3
-    pointers = np.concatenate([[0], np.cumsum(truth.sum(axis=1))]).astype(np.int64)
+    indptr = np.concatenate([[0], np.cumsum(truth.sum(axis=1))]).astype(np.int64)
     labels = np.nonzero(truth)[1].astype(np.int32)
-    neighbours = rng.integers(-1, 20, (6, 4)).astype(np.int32)
-    nearness = rng.random((6, 4)).astype(np.float32)
+    neighbors = rng.integers(-1, 20, (6, 4)).astype(np.int32)
+    cosines = rng.random((6, 4)).astype(np.float32)
     best, counted = np.empty((6, 12), dtype=np.int32), np.empty((6, 12), dtype=np.float32)
-    room = np.zeros(9, dtype=np.float32)
-    votes.count(0, 6, neighbours, nearness, pointers, labels, room, best, counted)
-    assert not room.any()
+    totals = np.zeros(9, dtype=np.float32)
+    votes.count(0, 6, neighbors, cosines, indptr, labels, totals, best, counted)
+    assert not totals.any()
     for b in range(6):
         expected = np.zeros(9)
-        for document, near in zip(neighbours[b], nearness[b], strict=True):
+        for document, cosine in zip(neighbors[b], cosines[b], strict=True):
             if document >= 0:
-                expected += near * truth[document]
+                expected += cosine * truth[document]
         n = int((expected > 0).sum())
         assert (best[b, n:] == -1).all()
         np.testing.assert_allclose(counted[b, :n], np.sort(expected)[::-1][:n], rtol=1e-5)
         np.testing.assert_allclose(expected[best[b, :n]], counted[b, :n], rtol=1e-5)
 
 
-def test_the_lower_label_of_equals_comes_first() -> None:
-    neighbours, nearness = np.array([[1, 0]], dtype=np.int32), np.ones((1, 2), dtype=np.float32)
-    pointers, labels = np.array([0, 1, 2], dtype=np.int64), np.array([2, 5], dtype=np.int32)
+def test_ties_go_to_the_lower_label() -> None:
+    neighbors, cosines = np.array([[1, 0]], dtype=np.int32), np.ones((1, 2), dtype=np.float32)
+    indptr, labels = np.array([0, 1, 2], dtype=np.int64), np.array([2, 5], dtype=np.int32)
     best, counted = np.empty((1, 2), dtype=np.int32), np.empty((1, 2), dtype=np.float32)
-    votes.count(0, 1, neighbours, nearness, pointers, labels, np.zeros(6, dtype=np.float32), best, counted)
+    votes.count(0, 1, neighbors, cosines, indptr, labels, np.zeros(6, dtype=np.float32), best, counted)
     assert best.tolist() == [[2, 5]]

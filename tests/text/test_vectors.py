@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from lightdxml.data import DataError, files
 from lightdxml.data.dataset import Texts
-from lightdxml.text import fasttext_bin, vectors
-from lightdxml.text.fasttext_bin import Ngrams
+from lightdxml.text import vectors
 from lightdxml.text.vectors import WordVectors
 
 TINY = "2 3\ncat 1 2 3\ndog -1 0.5 1e-1\n"
@@ -217,100 +216,27 @@ def test_array_without_words_compressed_or_one_of_several_is_rejected(tmp_path: 
 
 # --- fastText models
 
-BUCKET, DIMENSIONS = 7, 2
-ENTRIES = [("cat", 0), ("Zürich", 0), ("</s>", 0), ("__label__pet", 1)]
-
 
 def model(
     *,
     version: int = 12,
-    dimensions: int = DIMENSIONS,
-    kind: int = 2,
-    bucket: int = BUCKET,
-    shortest: int = 3,
+    dimensions: int = 2,
     longest: int = 4,
-    entries: Sequence[tuple[str, int]] = ENTRIES,
-    counts: tuple[int, int, int] | None = None,
+    counts: tuple[int, int, int] = (2, 2, 0),
     pruned: int = -1,
     quantized: bool = False,
-    shape: tuple[int, int] | None = None,
-    rows: NDArray[np.float32] | None = None,
+    shape: tuple[int, int] = (9, 2),
+    value: float = 1,
 ) -> bytes:
-    """Return a fastText model, byte by byte."""
-    n_words = sum(type_ == 0 for _, type_ in entries)
-    rows = table(n_words + bucket) if rows is None else rows
-    settings = (dimensions, 5, 5, 1, 5, 1, 2, kind, bucket, shortest, longest, 100)
+    """Return a fastText model of the words cat and Zürich and 7 rows for n-grams, byte by byte."""
+    settings = (dimensions, 5, 5, 1, 5, 1, 2, 2, 7, 3, longest, 100)
     parts = [
-        struct.pack("<2i", 793712314, version),
-        struct.pack("<12id", *settings, 1e-4),
-        struct.pack("<3i2q", *(counts or (len(entries), n_words, len(entries) - n_words)), 1000, pruned),
-        *(word.encode() + b"\0" + struct.pack("<qb", 10, type_) for word, type_ in entries),
-        struct.pack("<b2q", quantized, *(shape or rows.shape)),
-        rows.astype("<f4").tobytes(),
+        struct.pack("<2i12id3i2q", 793712314, version, *settings, 1e-4, *counts, 1000, pruned),
+        *(word.encode() + b"\0" + struct.pack("<qb", 10, 0) for word in ("cat", "Zürich")),
+        struct.pack("<b2q", quantized, *shape),
+        np.full((9, 2), value, dtype="<f4").tobytes(),
     ]
     return b"".join(parts)
-
-
-def table(n: int) -> NDArray[np.float32]:
-    return np.arange(2 * n, dtype=np.float32).reshape(n, 2) ** 2
-
-
-def fnv(ngram: str) -> int:
-    """Return fastText's hash, with its signed bytes."""
-    value = 2166136261
-    for byte in ngram.encode():
-        signed = byte - 256 if byte > 127 else byte
-        value = ((value ^ (signed % 2**32)) * 16777619) % 2**32
-    return value
-
-
-def test_hash_is_fnv_1a_for_ascii() -> None:
-    # Published test values of 32-bit FNV-1a.
-    assert fnv("a") == 0xE40C292C
-    assert fnv("foobar") == 0xBF9CF968
-    assert Ngrams(0, 2**32, 6, 6).rows("fooba")[-1] == fnv("fooba>")
-
-
-@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz", "tiny.bin.zst"])
-def test_word_has_the_mean_of_its_row_and_its_ngrams(tmp_path: Path, name: str) -> None:
-    found = vectors.read(write(tmp_path, model(), name), ["cat", "zürich", "cats"])
-    rows = table(3 + BUCKET)
-    cat = [0] + [3 + fnv(ngram) % BUCKET for ngram in ("<ca", "<cat", "cat", "cat>", "at>")]
-    zurich = ["<Zü", "<Zür", "Zür", "Züri", "üri", "üric", "ric", "rich", "ich", "ich>", "ch>"]
-    cats = ["<ca", "<cat", "cat", "cats", "ats", "ats>", "ts>"]
-    expected = [
-        rows[cat].mean(axis=0),
-        rows[[1] + [3 + fnv(ngram) % BUCKET for ngram in zurich]].mean(axis=0),
-        rows[[3 + fnv(ngram) % BUCKET for ngram in cats]].mean(axis=0),
-    ]
-    np.testing.assert_allclose(found.matrix, expected, rtol=1e-6)
-    assert found.known.all()
-
-
-def test_blocks_of_rows_give_the_same_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, words = write(tmp_path, model()), ["cat", "zürich", "cats", "dog"]
-    whole = vectors.read(path, words).matrix
-    monkeypatch.setattr(fasttext_bin, "_BLOCK_BYTES", 3 * 4 * DIMENSIONS)
-    packed = write(tmp_path, model(), "tiny.bin.gz")
-    np.testing.assert_allclose(vectors.read(path, words).matrix, whole, rtol=1e-6)
-    np.testing.assert_array_equal(vectors.read(packed, words).matrix, vectors.read(path, words).matrix)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [model(longest=0, bucket=0), model(longest=0), model(version=11, kind=3)],
-    ids=["no buckets", "no n-grams", "an old classifier"],
-)
-def test_without_ngrams_a_word_has_its_row_and_other_words_are_unknown(tmp_path: Path, content: bytes) -> None:
-    found = vectors.read(write(tmp_path, content), ["cat", "dog", "__label__pet"])
-    assert found.matrix.tolist() == [[0, 1], [0, 0], [0, 0]]
-    assert found.known.tolist() == [True, False, False]
-
-
-def test_boundary_characters_and_end_of_sentence_are_not_ngrams() -> None:
-    ngrams = Ngrams(n_words=0, bucket=2**32, shortest=1, longest=2)
-    assert ngrams.rows("a") == [fnv("<a"), fnv("a"), fnv("a>")]
-    assert ngrams.rows("</s>") == []
 
 
 @pytest.mark.parametrize(
@@ -318,35 +244,43 @@ def test_boundary_characters_and_end_of_sentence_are_not_ngrams() -> None:
     [
         (model(quantized=True), "found a quantized fastText model, expected the model before quantization"),
         (model(pruned=3), "found a quantized fastText model"),
-        (model(version=13), "found version 13"),
-        (model(dimensions=2**31 - 1), "found 2,147,483,647 dimensions"),
-        (model(dimensions=0), "found 0 dimensions"),
-        (model(longest=2**31 - 1), "found n-grams of up to 2147483647 characters"),
-        (model(bucket=3, shape=(5, 2)), "found a matrix of 5 × 2"),
-        (model(shape=(10, 3)), "found a matrix of 10 × 3"),
+        (model(version=13), "found a fastText model of version 13"),
+        (model(dimensions=2**31 - 1), "2,147,483,647 dimensions"),
+        (model(dimensions=0, shape=(9, 0)), "0 dimensions"),
+        (model(longest=2**31 - 1), "found a fastText model of version 12"),
+        (model(shape=(5, 2)), "5 rows"),
         (model(shape=(2**62, 2)), "found a truncated fastText model"),
         (model(counts=(2**31 - 1, 2**31 - 1, 0)), "found a truncated fastText model"),
-        (model(counts=(3, -1, 4)), "found -1 words and 4 labels among 3 entries"),
-        (model(counts=(9, 3, 1)), "found 3 words and 1 labels among 9 entries"),
-        (model(rows=np.full((10, 2), np.nan, dtype=np.float32)), "NaN or an infinite number in the vector of 'cat'"),
-        (model(rows=np.full((10, 2), 3e38, dtype=np.float32)), "NaN or an infinite number in the vector of 'cat'"),
-        (model(entries=[("x" * 3_000_000, 0)]), "found a word of more than 1,048,576 bytes"),
+        (model(counts=(2, -1, 3)), "-1 words"),
+        (model(counts=(2, 1, 1)), "expected an intact model that is not a classifier"),
     ],
 )
-@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz"])
-def test_invalid_model_is_rejected(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    assert message in rejected(write(tmp_path, content, name))
+def test_invalid_model_is_rejected(tmp_path: Path, content: bytes, message: str) -> None:
+    assert message in rejected(write(tmp_path, content, "tiny.bin"))
 
 
-@pytest.mark.parametrize("name", ["tiny.bin", "tiny.bin.gz"])
-def test_truncated_model_is_rejected(tmp_path: Path, name: str) -> None:
+def test_truncated_and_compressed_models_are_rejected(tmp_path: Path) -> None:
     whole = model()
     for n in range(6, len(whole), 7):
-        assert "found a truncated fastText model" in rejected(write(tmp_path, whole[:n], name))
+        assert "found a truncated fastText model" in rejected(write(tmp_path, whole[:n], "tiny.bin"))
+    assert "decompress it" in rejected(write(tmp_path, whole, "tiny.bin.gz"))
+
+
+def test_without_gensim_a_model_gives_the_install_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gensim.models.fasttext", None)
+    with pytest.raises(ImportError, match=r'pip install "lightdxml\[vectors\]", or use the \.vec file'):
+        vectors.read(write(tmp_path, model(), "tiny.bin"), ["cat"])
+
+
+@pytest.mark.parametrize("value", [np.nan, 3e38])
+def test_model_with_vectors_that_are_not_finite_is_rejected(tmp_path: Path, value: float) -> None:
+    pytest.importorskip("gensim")
+    assert "the vector of 'cat'" in rejected(write(tmp_path, model(value=value), "tiny.bin"))
 
 
 @given(st.data())
 def test_damaged_model_is_read_or_rejected(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    pytest.importorskip("gensim")
     content = bytearray(model())
     for _ in range(3):
         content[data.draw(st.integers(4, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -359,14 +293,18 @@ def test_damaged_model_is_read_or_rejected(tmp_path_factory: pytest.TempPathFact
     assert np.isfinite(found.matrix).all()
 
 
-def test_model_written_by_gensim_gives_its_vectors(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ngrams", [True, False])
+def test_model_gives_the_vectors_of_its_words_and_of_ngrams(tmp_path: Path, ngrams: bool) -> None:
     fasttext = pytest.importorskip("gensim.models.fasttext")
-    texts = [text.replace("purrs", "öppnar").split() for text in PETS]
-    trained = fasttext.FastText(texts, vector_size=5, min_count=1, bucket=50, workers=1, epochs=1)
+    texts = [text.replace("purrs", "Öppnar").split() for text in PETS]
+    bucket = 50 if ngrams else 0
+    trained = fasttext.FastText(texts, vector_size=5, min_count=1, bucket=bucket, max_n=6 * ngrams, workers=1, epochs=1)
     fasttext.save_facebook_model(trained, str(tmp_path / "model.bin"))
-    words = ["cat", "öppnar", "öppnad", "sleeps", "unheard"]
-    found = vectors.read(tmp_path / "model.bin", words)
-    np.testing.assert_allclose(found.matrix, [trained.wv[word] for word in words], rtol=1e-4, atol=1e-6)
+    found = vectors.read(tmp_path / "model.bin", ["cat", "öppnar", "sleeps", "öppnad"])
+    known = [trained.wv[word] for word in ("cat", "Öppnar", "sleeps")]
+    unknown = trained.wv["öppnad"] if ngrams else np.zeros(5)
+    np.testing.assert_allclose(found.matrix, [*known, unknown], rtol=1e-4, atol=1e-6)
+    assert found.known.tolist() == [True, True, True, ngrams]
 
 
 # --- starting vectors

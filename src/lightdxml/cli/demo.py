@@ -8,33 +8,31 @@ from typing import Annotated
 import typer
 
 from lightdxml.cli import evaluate, explain, report, train
-from lightdxml.cli.output import console
+from lightdxml.cli.output import console, say
 
-_TEXT = "solve a linear system of equations with a sparse matrix"
+_TEXT = "draw random samples from a normal distribution"
 
 
 def run(
-    model: Annotated[Path, typer.Option("--model", help="The folder to write the model into.")] = Path("demo-model"),
+    model: Annotated[Path, typer.Option("--model", help="Folder to write the model to.")] = Path("demo-model"),
 ) -> None:
-    """Show all of it on the embedded data: train, evaluate, predict and explain, and write a report.
+    """Run the main commands on built-in data: train, evaluate, explain, report.
 
-    The data is made from the docstrings of the installed NumPy, SciPy and scikit-learn: which function refers to which
-    other ones.
+    The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels of a function are the
+    functions that its "See Also" section names.
 
     Example: `lightdxml demo`
     """
-    _say(f"lightdxml train see-also --model {model}")
+    _show(f"lightdxml train see-also --model {model}")
     train.run("see-also", model)
-    _say(f"lightdxml evaluate {model} see-also")
+    _show(f"lightdxml evaluate {model} see-also")
     evaluate.run(model, "see-also")
-    _say(f'lightdxml explain {model} "{_TEXT}"')
+    _show(f'lightdxml explain {model} "{_TEXT}"')
     explain.run(model, _TEXT)
-    _say(f"lightdxml report {model} --data see-also")
+    _show(f"lightdxml report {model} --data see-also")
     report.run(model, "see-also")
-    console.print(
-        f"\nNow with texts of your own, one a line: lightdxml predict {model} FILE", markup=False, soft_wrap=True
-    )
+    say(f"\nTry it with your own texts, one per line: lightdxml predict {model} FILE")
 
 
-def _say(command: str) -> None:
+def _show(command: str) -> None:
     console.print(f"\n$ {command}", style="bold cyan", markup=False, soft_wrap=True)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
-from lightdxml.cli.measure import CUTS, measure, say_unseen
+from lightdxml.cli.measure import CUTS, Measured, measure
 from lightdxml.cli.output import (
     Encoding,
     Json,
     ModelFolder,
+    NJobs,
     OldSplit,
     Separator,
     Source,
     Tail,
-    Threads,
-    console,
     print_json,
     print_table,
+    say,
 )
+
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
 
 _SAMPLES = 3
 
@@ -29,52 +30,48 @@ def run(
     data: Source,
     tail: Tail = 0.0,
     json: Json = False,
-    threads: Threads = None,
+    n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
 ) -> None:
-    """Measure a model on the test part of a data set; of a single file, on all of it.
+    """Measure the accuracy of a model on the test documents of a data set.
+
+    If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
+    in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
+    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
 
     Example: `lightdxml evaluate my-model see-also`
     """
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
-    from lightdxml.model import check_tail
+    from lightdxml.model.model import check_tail
 
     check_tail(tail)
-    estimator = load_model(model)
-    estimator.threads = threads
+    estimator = load_model(model).set_params(n_jobs=n_jobs)
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
     found = measure(estimator, loaded, tail)
-    split, figures = found.split, found.figures
-    say_unseen(loaded, estimator.model_)
     if json:
-        print_json({"documents": len(split), "milliseconds_per_document": found.milliseconds, **figures})
+        print_json({"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds, **found.metrics})
         return
     rows = [
-        [name, *(f"{figures[f'{name}@{k}']:.2f}" for k in CUTS), ""]
+        [name, *(f"{found.metrics[f'{name}@{k}']:.2f}" for k in CUTS), ""]
         for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1")
-        if f"{name}@1" in figures
+        if f"{name}@1" in found.metrics
     ]
-    title = f"{len(split):,} documents of {escape(loaded.name)}, {found.milliseconds:.2f} ms each"
+    title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
     print_table(title, ("%", *(f"@{k}" for k in CUTS), ""), rows)
-    _show_samples(estimator, split, found.ranked[:, : max(CUTS)], found.scores[:, : max(CUTS)], found.Y)
+    _show_samples(estimator.model_, found)
 
 
-def _show_samples(estimator: Any, split: Any, ranked: Any, scores: Any, Y: Any) -> None:
-    """Show a few documents with what was predicted, right ones marked."""
-    if split.texts is None or estimator.model_.label_names is None:
+def _show_samples(model: Model, found: Measured) -> None:
+    """Show the predictions of a few documents."""
+    split, names, Y = found.documents.split, model.label_names, found.documents.Y
+    if split.texts is None or names is None:
         return
-    names = estimator.model_.label_names
-    console.print("\nA few documents (✓ right):")
+    say("\nExamples (✓ marks correct labels):")
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
-        title = " ".join(split.texts[i][:200].split())[:70]
-        best = zip(ranked[i].tolist(), scores[i].tolist(), strict=True)
-        found = ", ".join(_one_line(names[j]) + " ✓" * (j in true) + f" {score:.2f}" for j, score in best if j >= 0)
-        console.print(f"- {title}\n    → {found}", markup=False, soft_wrap=True)
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
+        best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
+        labels = [f"{' '.join(names[j].split())}{' ✓' * (j in true)} {score:.2f}" for j, score in best if j >= 0]
+        say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")

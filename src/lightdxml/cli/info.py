@@ -2,101 +2,88 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-from rich.markup import escape
+from typing import TYPE_CHECKING, Any
 
 from lightdxml.cli.output import Json, ModelFolder, print_json, print_table
 
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
+
 
 def run(model: ModelFolder, json: Json = False) -> None:
-    """Show what a model is: its labels, features, settings, size, and how good it was on validation documents.
+    """Show the parts, size, settings and validation accuracy of a model.
 
     Example: `lightdxml info my-model`
     """
-    from lightdxml import storage
+    import numpy as np
 
-    manifest = storage.read_manifest(model)
-    trained = storage.load(model)
-    sizes = {path.name: path.stat().st_size for path in sorted(model.iterdir()) if path.is_file()}
+    from lightdxml.model import store
+
+    manifest, trained = store.read_manifest(model), store.load(model)
+    quantized = [entry for entry in store.read_history(model) if entry.get("phase") == "quantize"]
     content = {
         "format": manifest["format"],
-        "lightdxml": manifest.get("lightdxml"),
-        "labels": trained.n_labels,
-        "labels_with_documents": len(trained.shortlist.labels),
-        "features": trained.n_features,
+        "lightdxml": manifest["lightdxml"],
         "documents": trained.n_documents,
+        "labels": trained.n_labels,
+        "labels_with_documents": int(np.count_nonzero(trained.label_frequency)),
+        "features": trained.n_features,
         "from": "features" if trained.vectorizer is None else "texts",
-        "beta": trained.beta,
-        "gamma": None if trained.sparse is None else trained.gamma,
-        "tail_strength": trained.tail_strength,
-        "tree_share": None if trained.tree is None else trained.tree_share,
-        "tree_weights": 0 if trained.tree is None else len(trained.tree.weights),
-        "sparse_weights": 0 if trained.sparse is None else len(trained.sparse.weights),
-        "index": trained.shortlist.kind,
-        "precision": str(trained.classifier.dtype),
-        "validation": trained.metrics,
-        "rounding": _of_history(model, "rounding"),
-        "compressed": _of_history(model, "compression"),
-        "bytes": sizes,
-        "config": manifest["config"],
+        **describe(trained),
+        "quantized": quantized[-1] if quantized else None,
         "text": manifest["text"],
-        "vectors": manifest["vectors"],
+        "word_vectors": trained.word_vectors,
+        "bytes": {path.name: path.stat().st_size for path in sorted(model.iterdir()) if path.is_file()},
     }
     if json:
         print_json(content)
         return
-    print_table(escape(str(model)), ("", "", ""), [*_rows(content), *_settings(content)])
+    print_table(str(model), ("", "", ""), _rows(trained, content))
 
 
-def _of_history(model: Path, phase: str) -> dict[str, Any] | None:
-    """Return what a model's history says of a phase, as of rounding to the precision that is kept."""
-    from lightdxml import storage
+def describe(model: Model) -> dict[str, Any]:
+    """Return views, blend, accuracy and settings of a model for JSON."""
+    from lightdxml.config import to_json
 
-    return next((entry for entry in storage.read_history(model) if entry.get("phase") == phase), None)
+    weights = model.blend.weights
+    return {
+        "views": {name: {"weight": weights.get(name, 0.0), **view.facts()} for name, view in model.views.items()},
+        "blend": model.blend.kind,
+        "tail_strength": model.tail_strength,
+        "metrics": model.metrics,
+        "config": to_json(model.config),
+    }
 
 
-def _rows(content: dict[str, Any]) -> list[tuple[str, str, str]]:
-    figures = content["validation"]
+def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
+    from lightdxml.cli.settings import nearest_preset, plain
+
+    preset, changed = nearest_preset(model.config, model.n_documents)
+    size = sum(content["bytes"].values()) / 1e6
     rows = [
-        ("written by", f"lightdxml {content['lightdxml']}", f"format {content['format']}"),
+        ("written by", f"lightdxml {content['lightdxml']}", f"model format {content['format']}"),
+        ("training documents", f"{content['documents']:,}", ""),
         ("labels", f"{content['labels']:,}", f"{content['labels_with_documents']:,} with training documents"),
-        ("features", f"{content['features']:,}", f"from {content['from']}"),
-        ("trained on", f"{content['documents']:,}", "documents"),
-        ("on disk", f"{sum(content['bytes'].values()) / 1e6:,.1f} MB", content["precision"]),
-        ("index", content["index"], "how labels near a document are searched"),
-        ("β", f"{content['beta']:g}", "the classifier's share in a score, against nearness"),
+        ("features", f"{content['features']:,}", f"made from {content['from']}" if model.vectorizer else "given"),
+        ("size on disk", f"{size:,.1f} MB", ""),
         *(
-            []
-            if content["gamma"] is None
-            else [("γ", f"{content['gamma']:g}", f"the sparse view's share; {content['sparse_weights']:,} weights")]
+            (f"view: {name}", f"weight {content['views'][name]['weight']:.3g}", f"{view.about}: {view.summary()}")
+            for name, view in model.views.items()
         ),
+        ("tail strength", f"{model.tail_strength:g}", "exponent of the inverse propensity at --tail 1"),
         *(
-            []
-            if content["tree_share"] is None
-            else [("tree", f"{content['tree_share']:g}", f"the label tree; {content['tree_weights']:,} weights")]
-        ),
-        ("tail", f"{content['tail_strength']:g}", "the power of 1/propensity at --tail 1"),
-        *(
-            (name, f"{figures[f'{name}@1']:.2f}", f"@3 {figures[f'{name}@3']:.2f}, @5 {figures[f'{name}@5']:.2f}")
+            (
+                f"{name}@1, 3, 5",
+                ", ".join(f"{model.metrics[f'{name}@{k}']:.2f}" for k in (1, 3, 5)),
+                "on validation documents, in percent",
+            )
             for name in ("P", "PSP")
-            if all(f"{name}@{k}" in figures for k in (1, 3, 5))
+            if f"{name}@5" in model.metrics
         ),
+        ("preset", preset, ", ".join(f"{name}={plain(value)}" for name, value in changed.items())),
     ]
-    rounding = content["rounding"] or {}
-    try:
-        lost = float(rounding["before"]["P@1"]) - float(rounding["after"]["P@1"])
-    except (KeyError, TypeError, ValueError):
-        return rows  # the model does not say
-    rows.append(
-        (f"{rounding.get('precision', content['precision'])} costs", f"{lost:+.2f}", "points of P@1 on validation")
-    )
-    if content["compressed"]:
-        rows.append(("compressed", content["precision"], "after these figures were measured"))
+    if model.word_vectors is not None:
+        rows.append(("word vectors", model.word_vectors, ""))
+    if content["quantized"]:
+        rows.append(("compressed", str(content["quantized"].get("precision")), "after P and PSP were measured"))
     return rows
-
-
-def _settings(content: dict[str, Any]) -> list[tuple[str, str, str]]:
-    settings = {**content["config"], **(content["text"] or {})}
-    return [("settings", "", escape(", ".join(f"{name}={value}" for name, value in settings.items())))]

@@ -1,79 +1,101 @@
-"""What a data set and a model mean to each other: the labels of the one as columns of the other."""
+"""The test documents of a data set, with labels in the columns of a model."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+if TYPE_CHECKING:
+    from lightdxml.data.dataset import Dataset, Split
+    from lightdxml.model.model import Model
 
 
-def features_of(split: Any) -> Any:
-    """Return what a model learns from: texts, or features where there are some."""
+@dataclass(frozen=True)
+class Matched:
+    """Documents to measure a model on.
+
+    Attributes
+    ----------
+    split
+        The test part of a data set, or all documents if there is none.
+    inputs
+        The documents as the model takes them.
+    Y
+        The true labels. Labels that the model does not know come after its own, so that they count as missed.
+    ignore
+        Document-label pairs that evaluation ignores, in the shape of Y; None if there are none.
+    unknown_names
+        The names of labels that the model does not know.
+    frequency, inv_propensity
+        Training documents and 1/p per label: of the data if it has a train and a test part, else of the model.
+    """
+
+    split: Split
+    inputs: Any
+    Y: csr_matrix
+    ignore: csr_matrix | None
+    unknown_names: list[str]
+    frequency: NDArray[np.int64]
+    inv_propensity: NDArray[np.float64]
+
+
+def match(data: Dataset, model: Model) -> Matched:
+    """Return the documents of a data set to measure a model on."""
+    from lightdxml.data import registry
+    from lightdxml.metrics import inverse_propensity_of
+
+    names, split = data.label_names, data.train if data.test is None else data.test
+    Y, ignore = _to_model(split.Y, names, model), None
+    if split.ignore is not None and len(split.ignore):
+        ones = np.ones(len(split.ignore), dtype=np.int32)
+        ignore = _to_model(csr_matrix((ones, tuple(split.ignore.T)), shape=split.Y.shape), names, model)
+    if data.test is not None:
+        n_documents = len(data.train)
+        frequency = np.bincount(_to_model(data.train.Y, names, model).indices, minlength=Y.shape[1])
+    else:
+        n_documents = model.n_documents
+        frequency = np.pad(model.label_frequency.astype(np.int64), (0, Y.shape[1] - model.n_labels))
+    inv_propensity = inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(data.name))
+    return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity)
+
+
+def inputs_of(split: Split) -> Any:
+    """Return documents as a model takes them: features if there are any, else texts."""
     return split.texts if split.X is None else split.X
 
 
-def to_model(Y: Any, names: Any, model: Any) -> Any:
-    """Return labels with the model's columns: by name where both have names, else by number."""
-    from scipy.sparse import csr_matrix
-
+def _to_model(Y: csr_matrix, names: Sequence[str] | None, model: Model) -> csr_matrix:
+    """Return labels in the columns of the model: by name if both have names, else by id."""
     if names is None or model.label_names is None or list(names) == model.label_names:
         if Y.shape[1] != model.n_labels:
             raise ValueError(f"the data has {Y.shape[1]} labels and the model {model.n_labels}: they must agree")
         return Y
-    column = {name: j for j, name in enumerate(model.label_names)}
-    # Labels that the model never saw count as missed: they get columns of their own, behind the model's.
-    missing = unseen_names(names, model)
-    if len(missing) == len(names):
-        raise ValueError(
-            f"none of the {len(names):,} labels of this data is one of the model's: is it the right data, "
-            "and read with the same --separator?"
-        )
-    column |= {name: model.n_labels + i for i, name in enumerate(missing)}
-    Y = Y.tocoo()
-    moved = [column[name] for name in names]
-    columns = [moved[j] for j in Y.col.tolist()]
-    return csr_matrix((Y.data, (Y.row, columns)), shape=(Y.shape[0], model.n_labels + len(missing)))
+    unknown = _unknown_names(names, model)
+    if len(unknown) == len(names):
+        raise ValueError(f"the model knows none of the {len(names):,} labels of this data: check data and --separator")
+    ids = {name: j for j, name in enumerate([*model.label_names, *unknown])}
+    columns = np.array([ids[name] for name in names], dtype=np.int64)
+    pairs = Y.tocoo()
+    return csr_matrix((pairs.data, (pairs.row, columns[pairs.col])), shape=(Y.shape[0], len(ids)))
 
 
-def unseen_names(names: Any, model: Any) -> list[str]:
-    """Return the names of labels that the model does not know."""
+def _unknown_names(names: Sequence[str] | None, model: Model) -> list[str]:
     if names is None or model.label_names is None:
         return []
     known = set(model.label_names)
     return [name for name in names if name not in known]
 
 
-def ignored(split: Any, names: Any, model: Any) -> Any:
-    """Return the pairs that take no part as a matrix with the model's columns; None where there are none."""
-    import numpy as np
-    from scipy.sparse import csr_matrix
-
-    if split.ignore is None or not len(split.ignore):
-        return None
-    pairs = split.ignore
-    marks = csr_matrix((np.ones(len(pairs), dtype=np.int32), (pairs[:, 0], pairs[:, 1])), shape=split.Y.shape)
-    return to_model(marks, names, model)
-
-
-def frequency_of(loaded: Any, model: Any, n_labels: int) -> tuple[Any, int]:
-    """Return every label's training documents and the number of all, of the data's train part, else of the model."""
-    import numpy as np
-
-    if loaded.test is not None:
-        train = to_model(loaded.train.Y, loaded.label_names, model)
-        return np.bincount(train.tocoo().col, minlength=n_labels), len(loaded.train)
-    frequency = np.zeros(n_labels, dtype=np.int64)
-    frequency[: model.n_labels] = model.label_frequency
-    return frequency, model.n_documents
-
-
-def inverse_propensity_of(name: str, frequency: Any, n_documents: int) -> Any:
-    """Return 1/p of every label, with the constants that the repository gives for a data set of this name."""
-    from lightdxml.data import registry
-    from lightdxml.metrics import inverse_propensity_of
-
-    return inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(name))
-
-
 def reading_options(separator: str, encoding: str, old_split: int) -> list[str]:
-    """Return the options with which the data was read, where they are not the usual ones."""
+    """Return the options with which data was read, without those at their defaults.
+
+    >>> reading_options(";", "utf-8", 0)
+    ['--separator', ';']
+    """
     given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"), ("--old-split", str(old_split), "0"))
-    return [word for option, value, usual in given if value != usual for word in (option, value)]
+    return [word for option, value, default in given if value != default for word in (option, value)]

@@ -1,16 +1,19 @@
-"""Measuring a model on a data set, for the commands that do."""
+"""The accuracy and speed of a model on a data set."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lightdxml.cli import matching
-from lightdxml.cli.output import errors
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.cli.matching import Matched, match
+from lightdxml.cli.output import note
 
 if TYPE_CHECKING:
-    from lightdxml.data.dataset import Dataset, Split
+    from lightdxml.data.dataset import Dataset
     from lightdxml.estimator import LightDXML
 
 CUTS = (1, 3, 5)
@@ -19,46 +22,28 @@ _FIRST = 20
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured, and the ranked labels with their scores and the truth that it was measured on."""
+    """Measures and prediction time per document, and the ranked labels and scores behind them."""
 
-    figures: dict[str, float]
-    seconds: float
-    split: Split
-    ranked: Any
-    scores: Any
-    Y: Any
-
-    @property
-    def milliseconds(self) -> float:
-        """What a document took."""
-        return 1000 * self.seconds / len(self.split)
+    metrics: dict[str, float]
+    milliseconds: float
+    documents: Matched
+    ranked: NDArray[np.int32]
+    scores: NDArray[np.float32]
 
 
-def say_unseen(loaded: Dataset, model: Any) -> None:
-    """Say how many labels of the data the model does not know."""
-    if missing := matching.unseen_names(loaded.label_names, model):
-        errors.print(
-            f"{len(missing):,} of {loaded.n_labels:,} labels of this data are not in the model, and count as missed",
-            soft_wrap=True,
-        )
-
-
-def measure(estimator: LightDXML, loaded: Dataset, tail: float = 0.0) -> Measured:
-    """Measure a model on the test part of a data set; of a single file, on all of it."""
-    import numpy as np
-
+def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
+    """Measure a model on the test part of a data set; on all documents if there is none."""
     from lightdxml.metrics import evaluate
 
-    split = loaded.test if loaded.test is not None else loaded.train
-    Y = matching.to_model(split.Y, loaded.label_names, estimator.model_)
-    ignore = matching.ignored(split, loaded.label_names, estimator.model_)
-    # What is ignored is taken out of the ranking, and what follows moves up: enough must follow.
-    depth = max(CUTS) + (0 if ignore is None else int(np.diff(ignore.tocsr().indptr).max()))
-    # Compiled code is loaded, and an index for many made, with the first documents: that is not what a document takes.
-    estimator.rank(matching.features_of(split)[:_FIRST], 1, tail=tail)
+    found = match(data, estimator.model_)
+    if unknown := len(found.unknown_names):
+        note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
+    # Ignored labels are removed from the ranking: enough labels must follow them.
+    depth = max(CUTS) + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
+    # The first documents load compiled code, which is not part of the time per document.
+    estimator.rank(found.inputs[:_FIRST], 1, tail=tail)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(matching.features_of(split), depth, tail=tail)
-    seconds = time.perf_counter() - start
-    frequency, n_documents = matching.frequency_of(loaded, estimator.model_, Y.shape[1])
-    q = matching.inverse_propensity_of(loaded.name, frequency, n_documents)
-    return Measured(evaluate(Y, ranked, CUTS, q, ignore), seconds, split, ranked, scores, Y)
+    ranked, scores = estimator.rank(found.inputs, depth, tail=tail)
+    milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
+    metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
+    return Measured(metrics, milliseconds, found, ranked, scores)

@@ -1,4 +1,4 @@
-"""How the commands speak: tables and bars to people, JSON to machines, errors in one sentence."""
+"""What the commands share: options, tables for people, JSON for programs, errors in one sentence."""
 
 from __future__ import annotations
 
@@ -21,20 +21,54 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 console = Console(highlight=False)
 errors = Console(stderr=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Source = Annotated[str, typer.Argument(help="A file, a folder, or the name of a data set.", show_default=False)]
-Separator = Annotated[str, typer.Option("--separator", help="Between the labels in a cell of a CSV or TSV.")]
-Encoding = Annotated[str, typer.Option("--encoding", help="The encoding of text files.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="All cores unless given.")]
-ModelFolder = Annotated[Path, typer.Argument(help="A folder that `lightdxml train` wrote.", show_default=False)]
-Tail = Annotated[float, typer.Option("--tail", help="From 0, for precision, to 1, for rare labels.")]
-OldSplit = Annotated[int, typer.Option("--old-split", help="Which column of the old form's split files.")]
+_READING = "Reading data"
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file (CSV, TSV or JSON Lines with `text` and `labels`, or XC), a folder of such files, or a name from"
+        " `lightdxml data list`.",
+        show_default=False,
+    ),
+]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
+RandomState = Annotated[int, typer.Option("--random-state", help="Random seed. The same seed gives the same result.")]
+Tail = Annotated[
+    float, typer.Option("--tail", help="Preference for rare labels, from 0 (highest precision) to 1 (rare labels).")
+]
+Separator = Annotated[
+    str,
+    typer.Option("--separator", help="Separates the labels in a cell of a CSV or TSV file.", rich_help_panel=_READING),
+]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel=_READING)]
+OldSplit = Annotated[
+    int,
+    typer.Option(
+        "--old-split",
+        help="Number of the split, from 0, for data sets in the repository's old format with several splits.",
+        rich_help_panel=_READING,
+    ),
+]
 
 _BARS = "▁▂▃▄▅▆▇█"
+
+
+def say(message: str) -> None:
+    """Print a line of plain text."""
+    console.print(message, markup=False, soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """Print a line of plain text to standard error."""
+    errors.print(message, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(content: Any) -> None:
@@ -43,25 +77,25 @@ def print_json(content: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; all columns but the first and the last are numbers."""
-    console.print(f"[bold]{title}[/]", soft_wrap=True)
+    """Print a table of plain text; all columns but the first and the last are right-aligned."""
+    console.print(title, style="bold", markup=False, soft_wrap=True)
     table = Table(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(Text, row))
     console.print(table)
 
 
 def fail(message: str) -> NoReturn:
-    """Say what is wrong and end with exit code 1."""
+    """Print an error and exit with code 1."""
     errors.print("[bold red]error:[/] ", end="")
     errors.print(message, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
     sys.exit(1)
 
 
 def seconds_of(text: str, option: str) -> float:
-    """Return how long a time such as 30s, 5m or 1h is.
+    """Return the seconds of a time such as 30s, 5m or 1h.
 
     >>> seconds_of("5m", "--every"), seconds_of("90", "--every")
     (300.0, 90.0)
@@ -72,7 +106,7 @@ def seconds_of(text: str, option: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds < float("inf"):
-        raise ValueError(f"{option} {text} is no time: write 30s, 5m or 1h")
+        raise ValueError(f"{option} {text} is not a time: write 30s, 5m or 1h")
     return seconds
 
 
@@ -89,7 +123,7 @@ def sparkline(counts: Sequence[int]) -> str:
 
 @contextmanager
 def download_bar(title: str) -> Iterator[Any]:
-    """Show a bar while something is fetched; yields what to call with the bytes so far and in all."""
+    """Show a progress bar during a download; yield a function of the bytes so far and in total."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -4,44 +4,50 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, Tail, Threads
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail
 
 
 def run(
     model: ModelFolder,
-    file: Annotated[Path, typer.Argument(help="Documents; `-` for standard input.", show_default=False)],
-    k: Annotated[int, typer.Option("-k", help="How many labels a document gets at most.", min=1)] = 5,
-    least: Annotated[float, typer.Option("--min-score", help="Leave out labels that score lower.")] = 0.0,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False
+        ),
+    ],
+    k: Annotated[int, typer.Option("-k", help="Labels per document, at most.", min=1)] = 5,
+    min_score: Annotated[float, typer.Option("--min-score", help="Omit labels with a lower score.")] = 0.0,
     form: Annotated[
         Literal["auto", "lines", "jsonl", "csv"],
-        typer.Option("--format", help="What texts come as; seen unless given."),
+        typer.Option("--format", help="Format of texts; `auto` detects it."),
     ] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON object for each document.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
     tail: Tail = 0.0,
-    threads: Threads = None,
+    n_jobs: NJobs = None,
     encoding: Encoding = "utf-8",
 ) -> None:
-    """Predict the labels of documents, as they come: one line in, one line out.
+    """Predict the labels of documents, one line of output per document.
 
-    Reads one text a line, JSON Lines or CSV with title and text; for a model of features, XC text. Plain or compressed.
+    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`. A model that was
+    trained on features reads the text format of the Extreme Classification repository (XC). Files may be compressed.
+
+    Predictions are printed while documents are still being read.
 
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
     from lightdxml.data.load import ReadOptions
     from lightdxml.estimator import load
-    from lightdxml.model import check_tail
+    from lightdxml.model.model import check_tail
 
     ReadOptions(encoding=encoding)
     check_tail(tail)
-    estimator = load(model)
-    estimator.threads = threads
+    estimator = load(model).set_params(n_jobs=n_jobs)
     trained = estimator.model_
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
@@ -51,16 +57,13 @@ def run(
             else stream.text_batches(file, source, encoding, form)
         )
         for batch in batches:
-            labels, scores = estimator.rank(batch.documents, min(k, trained.n_labels), tail=tail)
+            labels, scores = estimator.rank(batch.documents, k, tail=tail)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
-                sys.stdout.write(show(document, list(_named(trained, row, values, least))) + "\n")
+                pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
+                names = trained.label_names
+                found = [(j if names is None else names[j], score) for j, score in pairs]
+                sys.stdout.write(show(document, found) + "\n")
             sys.stdout.flush()
-
-
-def _named(model: Any, labels: list[int], scores: list[float], least: float) -> Iterator[tuple[Any, float]]:
-    for label, score in zip(labels, scores, strict=True):
-        if label >= 0 and score >= least:
-            yield label if model.label_names is None else model.label_names[label], score
 
 
 def _as_json(document: Any, found: list[tuple[Any, float]]) -> str:
@@ -70,6 +73,6 @@ def _as_json(document: Any, found: list[tuple[Any, float]]) -> str:
 
 
 def _as_text(document: Any, found: list[tuple[Any, float]]) -> str:
-    """Return labels and scores between tabs; tabs and line ends within a name become spaces."""
+    """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
     cells = [f"{' '.join(str(label).split())} {score:.3f}" for label, score in found]
     return "\t".join(cells if document is None else [" ".join(str(document).split()), *cells])

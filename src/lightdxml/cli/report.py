@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli import matching
-from lightdxml.cli.output import Encoding, ModelFolder, OldSplit, Separator, Threads, console
+from lightdxml.cli.matching import match, reading_options
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, OldSplit, Separator, say
 
-Data = Annotated[str, typer.Option("--data", help="A file, a folder, or the name of a data set.", show_default=False)]
+if TYPE_CHECKING:
+    from lightdxml.data.dataset import Dataset
+    from lightdxml.estimator import LightDXML
+    from lightdxml.model.model import Model
+    from lightdxml.report import Subject
+
+Data = Annotated[
+    str, typer.Option("--data", help="A data set; the model is measured on its test documents.", show_default=False)
+]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        "--out", help="The page to write; `MODEL-report.html` in this folder unless given.", show_default=False
-    ),
+    typer.Option("--out", help="HTML file to write. Default: MODEL-report.html in the current folder.", metavar="FILE"),
 ]
 
 
@@ -24,14 +30,16 @@ def run(
     model: ModelFolder,
     data: Data,
     out: Out = None,
-    threads: Threads = None,
+    n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
 ) -> None:
-    """Write one page about a model: accuracy, training, β, rare and frequent labels, confusions, time and memory.
+    """Write an HTML report about a model.
 
-    Measured on the test part of a data set; of a single file, on all of it.
+    It shows accuracy on test documents, rare and frequent labels, confused labels, examples, training, time and
+    memory. If the data set has no test part, all of its
+    documents are used.
 
     Example: `lightdxml report my-model --data see-also`
     """
@@ -42,61 +50,61 @@ def run(
     name = model.resolve().name
     target = Path(f"{name}-report.html") if out is None else out
     report.check_target(target)
-    estimator = load_model(model)
-    estimator.threads = threads
+    estimator = load_model(model).set_params(n_jobs=n_jobs)
     loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
-    reading = matching.reading_options(separator, encoding, old_split)
-    subject = _subject(name, estimator, loaded, _commands(model, data, target, estimator, loaded, reading))
-    report.write(target, subject)
-    console.print(f"The report is in {target}: open it in a browser.", markup=False, soft_wrap=True)
+    # A file of test documents does not tell what the model was trained on.
+    training_data = data if loaded.test is not None else "TRAINING-DATA"
+    reading = reading_options(separator, encoding, old_split)
+    commands = [
+        shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
+        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),
+    ]
+    report.write(target, _subject(name, estimator, loaded, commands))
+    say(f"The report is in {target}. Open it in a browser.")
 
 
-def _subject(name: str, estimator: Any, loaded: Any, commands: list[str]) -> Any:
+def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str]) -> Subject:
+    from lightdxml.cli.settings import nearest_preset, plain
+    from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
     from lightdxml.report import Subject
     from lightdxml.report.analysis import DEPTH, measure
 
-    has_test = loaded.test is not None
-    split = loaded.test if has_test else loaded.train
-    names, model = loaded.label_names, estimator.model_
-    Y, ignore = matching.to_model(split.Y, names, model), matching.ignored(split, names, model)
-    measured = measure(estimator, matching.features_of(split), Y, ignore)
-    frequency, n_documents = matching.frequency_of(loaded, model, measured.Y.shape[1])
-    q = matching.inverse_propensity_of(loaded.name, frequency, n_documents)
+    model = estimator.model_
+    found = match(loaded, model)
+    with use_threads(estimator.n_jobs):
+        measured = measure(model, found.inputs, found.Y, found.ignore)
+    preset, changed = nearest_preset(model.config, model.n_documents)
+    settings = [f"{name} = {plain(value)}" for name, value in changed.items()]
     return Subject(
         model_name=name,
         data_name=loaded.name,
-        part="test documents" if has_test else "documents",
-        estimator=estimator,
+        part="documents" if loaded.test is None else "test documents",
+        model=model,
+        history=estimator.history_,
         measured=measured,
-        metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), q),
-        frequency=frequency,
-        train_documents=len(loaded.train) if has_test else None,
-        texts=split.texts,
-        ids=split.ids,
-        unseen_names=matching.unseen_names(names, model),
+        metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), found.inv_propensity),
+        frequency=found.frequency,
+        settings=f"preset {preset}" + (f" with {', '.join(settings)}" if settings else ""),
+        texts=found.split.texts,
+        ids=found.split.ids,
+        unknown_names=found.unknown_names,
         commands=commands,
     )
 
 
-def _commands(model: Path, data: str, out: Path, estimator: Any, loaded: Any, reading: list[str]) -> list[str]:
-    """Return how to make the model and its page again."""
-    from lightdxml.report.analysis import nearest_preset, plain
+def _training_command(model: Model, data: str, folder: Path) -> list[str]:
+    """Return the command that trains the model again."""
+    from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
-    has_test = loaded.test is not None
-    preset, changed = nearest_preset(estimator.model_.config, len(loaded.train) if has_test else None)
-    # A file of test documents does not tell what the model was trained on.
-    train = ["lightdxml", "train", data if has_test else "TRAINING-DATA", "--model", str(model)]
-    if preset != "default":
-        train += ["--preset", preset]
+    preset, changed = nearest_preset(model.config, model.n_documents)
+    command = ["lightdxml", "train", data, "--model", str(folder)]
+    command += ["--preset", preset] if preset != "default" else []
     for name, value in changed.items():
-        train += ["--seed", str(value)] if name == "seed" else ["--set", f"{name}={plain(value)}"]
-    vectorizer = estimator.model_.vectorizer
-    if vectorizer is not None:
-        usual = vars(type(vectorizer.settings)())
-        for name, value in vars(vectorizer.settings).items():
-            train += ["--set", f"{name}={plain(value)}"] if value != usual[name] else []
-    if estimator.model_.vectors is not None:
-        train += ["--vectors", estimator.model_.vectors]
-    report = ["lightdxml", "report", str(model), "--data", data, "--out", str(out)]
-    return [shlex.join([*train, *reading]), shlex.join([*report, *reading])]
+        command += ["--set", f"{name}={plain(value)}"]
+    if model.vectorizer is not None:
+        settings = model.vectorizer.settings
+        for name in TEXT_SETTINGS:
+            if getattr(settings, name) != getattr(type(settings), name):
+                command += [f"--{name.replace('_', '-')}", plain(getattr(settings, name))]
+    return command + (["--word-vectors", model.word_vectors] if model.word_vectors is not None else [])

@@ -2,190 +2,236 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.matching import features_of, reading_options
+from lightdxml.cli.info import describe
+from lightdxml.cli.matching import inputs_of, reading_options
 from lightdxml.cli.output import (
     Encoding,
     Json,
+    NJobs,
     OldSplit,
     Separator,
     Source,
-    Threads,
-    console,
-    errors,
+    note,
     print_json,
+    say,
     seconds_of,
 )
 
 if TYPE_CHECKING:
     from lightdxml.estimator import LightDXML
 
-NewModel = Annotated[Path, typer.Option("--model", help="The folder to write the model into.", show_default=False)]
-Set = Annotated[list[str] | None, typer.Option("--set", help="A setting, as in `--set k=500`; may be repeated.")]
+
+_model = partial(typer.Option, rich_help_panel="Model", show_default=False)
+_text = partial(typer.Option, rich_help_panel="Texts")
+_long = partial(typer.Option, rich_help_panel="Long trainings", show_default=False)
+NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
+Preset = Annotated[
+    str, typer.Option(help="`default`, or the paper's settings for one of its data sets, such as `paper/EURLex-4K`.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(help="Any other setting, such as `--set dense.dropout=0.5`. Repeatable.", metavar="NAME=VALUE"),
+]
+Seed = Annotated[
+    int | None, typer.Option(help="Random seed. The same seed gives the same model. Default: 0.", show_default=False)
+]
 
 
+# Help texts repeat the defaults of `Config`, which would take long to import; a test compares them.
 def run(
     data: Source,
     model: NewModel,
-    preset: Annotated[str, typer.Option("--preset", help="`default`, or `paper/EURLex-4K` …")] = "default",
+    preset: Preset = "default",
     set: Set = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same model.")] = 0,
-    vectors: Annotated[
+    random_state: Seed = None,
+    n_jobs: NJobs = None,
+    json: Json = False,
+    dim: Annotated[int | None, _model(help="Dimensions of the embeddings. Default: 192.")] = None,
+    shortlist_size: Annotated[
+        int | None, _model(help="Candidate labels per document that the embeddings propose. Default: 200.")
+    ] = None,
+    epochs: Annotated[
+        int | None, _model(help="Epochs of the classifier. Default: 4; 12 below 20,000 documents.")
+    ] = None,
+    learning_rate: Annotated[
+        float | None, _model(help="Learning rate of the classifier. Default: 0.02; 0.005 below 20,000 documents.")
+    ] = None,
+    linear: Annotated[
+        bool | None, _model(help="Train a sparse linear classifier on the words: more accurate, slower. Default: true.")
+    ] = None,
+    tree: Annotated[
+        bool | None, _model(help="Train label trees if many labels have few documents. Default: true.")
+    ] = None,
+    index: Annotated[
+        Literal["auto", "exact", "rabitq"] | None,
+        _model(help="Search for candidates. `rabitq` is approximate, and faster for very many labels. Default: auto."),
+    ] = None,
+    precision: Annotated[
+        Literal["float16", "float32"] | None, _model(help="Number format of the stored model. Default: float16.")
+    ] = None,
+    validation_fraction: Annotated[
+        float | None,
+        _model(help="Fraction of training documents to hold out for validation without a dev part. Default: 0.05."),
+    ] = None,
+    ngrams: Annotated[int, _text(help="1 for single words, 2 for pairs of neighboring words as well.")] = 2,
+    min_df: Annotated[int, _text(help="Ignore words that occur in fewer training documents.")] = 2,
+    max_features: Annotated[int, _text(help="Words and pairs to keep, at most: the most frequent ones.")] = 100_000,
+    title_weight: Annotated[float, _text(help="Weight of a word in the title. A word in the text has 1.")] = 1.0,
+    word_vectors: Annotated[
         str | None,
-        typer.Option("--vectors", help="Word vectors to begin with: a file, or `train` to make them from the texts."),
+        _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),
     ] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="A folder to keep in what is needed to go on after an interruption."),
+        Path | None, _long(help="Folder for checkpoints: a training that stops can be resumed.", metavar="DIR")
     ] = None,
     every: Annotated[
-        str | None,
-        typer.Option("--every", help="Time between checkpoints, as 30s or 1h; 5m unless given.", show_default=False),
+        str | None, _long(help="Time between checkpoints, such as 30s, 5m or 1h. Default: 5m.", metavar="TIME")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last checkpoint, if there is one.")] = False,
+    resume: Annotated[bool, _long("--resume", help="Resume from the last checkpoint, if there is one.")] = False,
     memory_limit: Annotated[
-        str | None, typer.Option("--memory-limit", help="The most memory to use, as 4GB; what is free unless given.")
+        str | None,
+        _long(help="Do not start if training may need more memory than this. Default: the free memory.", metavar="4GB"),
     ] = None,
-    scratch: Annotated[
-        Path | None, typer.Option("--scratch", help="A folder for features and shortlists that memory has no room for.")
+    spill: Annotated[
+        Path | None, _long(help="Folder for large arrays that do not fit into memory.", metavar="DIR")
     ] = None,
-    threads: Threads = None,
-    json: Json = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
     old_split: OldSplit = 0,
 ) -> None:
-    """Train a model on the train part of a data set; the dev part, or a slice of train, decides β and the epoch.
+    """Train a model on the training documents of a data set.
 
-    With --checkpoint, Ctrl-C stops where --resume goes on, and so does a crash, to the same model as without it.
+    The dev part of the data set is used for validation: to choose the best epoch and how much each part of the model
+    counts. Without a dev part, some training documents are held out for this. The test part is not used.
+
+    With --checkpoint, a training that was stopped or killed can be resumed. The result is the same model.
 
     Example: `lightdxml train see-also --model my-model`
     """
-    from lightdxml import storage
     from lightdxml.data import load
     from lightdxml.estimator import LightDXML
-    from lightdxml.training.checkpoint import is_in, remove
-    from lightdxml.training.cycle import DivergedError
+    from lightdxml.model.store import check_target
+    from lightdxml.persistence.checkpoint import remove
 
     seconds_between = seconds_of(every or "5m", "--every")
-    if every is not None and checkpoint is None:
-        raise ValueError("--every needs a folder for checkpoints: give --checkpoint DIR")
-    if resume and checkpoint is None:
-        raise ValueError("--resume needs the folder to go on from: give --checkpoint DIR")
-    settings = _settings(set or [])
-    estimator = LightDXML(preset, threads=threads, vectors=vectors, **{"seed": seed, **settings})
+    for option, given in (("--every", every is not None), ("--resume", resume)):
+        if given and checkpoint is None:
+            raise ValueError(f"{option} needs a folder for checkpoints: give --checkpoint DIR")
+    estimator = LightDXML(
+        preset, dim=dim, shortlist_size=shortlist_size, epochs=epochs, learning_rate=learning_rate, linear=linear,
+        tree=tree, index=index, precision=precision, validation_fraction=validation_fraction,
+        random_state=random_state, n_jobs=n_jobs, ngrams=ngrams, min_df=min_df, max_features=max_features,
+        title_weight=title_weight, word_vectors=word_vectors, options=_settings(set or []),
+    )  # fmt: skip
+    # Mistakes are reported before the data is read.
     estimator.config()
-    _check_vectors(vectors)
-    storage.check_target(model, checkpoint, scratch)
-    with _telling_how_to_go_on(checkpoint):
+    estimator.text_options()
+    _check_word_vectors(word_vectors)
+    check_target(model, checkpoint, spill)
+    with _resume_hint(checkpoint):
         loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
-        if checkpoint is not None and resume:
-            found = "going on from the last checkpoint" if is_in(checkpoint) else "no checkpoint, beginning anew"
-            errors.print(f"{checkpoint}: {found}", markup=False, highlight=False, soft_wrap=True)
         start = time.perf_counter()
-        dev = None if loaded.dev is None else (features_of(loaded.dev), loaded.dev.Y)
-        try:
-            estimator.fit(
-                features_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names,
-                checkpoint=checkpoint, checkpoint_every=seconds_between, resume=resume,
-                memory_limit=memory_limit, scratch=scratch,
-            )  # fmt: skip
-        except DivergedError as error:
-            if error.kept is None:
-                raise
-            estimator.save(model)
-            raise ValueError(f"{error} (it is in {model})") from error
+        fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
+        _fit(estimator, loaded, model, **fit, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)
     if checkpoint is not None:
         remove(checkpoint)
-    trained = estimator.model_
     if json:
-        content: dict[str, Any] = {"model": str(model), "seconds": seconds, "beta": trained.beta}
-        content["gamma"] = None if trained.sparse is None else trained.gamma
-        print_json(content | {"validation": trained.metrics, "config": vars(trained.config)})
+        print_json({"model": str(model), "seconds": seconds, **describe(estimator.model_)})
         return
-    figures = "  ".join(f"{name} {trained.metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
-    shares = f"β {trained.beta:g}" + ("" if trained.sparse is None else f", γ {trained.gamma:g}")
-    line = f"{loaded.name}: trained in {seconds:.1f} s, {shares}; on validation documents {figures}"
-    console.print(line, markup=False, soft_wrap=True)
-    following = shlex.join(
-        ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding, old_split)]
-    )
-    console.print(f"The model is in {model}. Next: {following}", markup=False, soft_wrap=True)
+    metrics = estimator.model_.metrics
+    figures = "  ".join(f"{name} {metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
+    say(f"{loaded.name}: trained in {seconds:.1f} s. On validation documents: {figures}")
+    reading = reading_options(separator, encoding, old_split)
+    say(f"The model is in {model}. Next: {shlex.join(['lightdxml', 'evaluate', str(model), data, *reading])}")
 
 
-@contextmanager
-def _telling_how_to_go_on(checkpoint: Path | None) -> Iterator[None]:
-    """Say how a training that is stopped can go on, if it can."""
-    from lightdxml.training.checkpoint import Interrupted, is_in
+def _settings(given: list[str]) -> dict[str, str]:
+    """Return the settings of `--set` by name.
 
+    >>> _settings(["dense.dropout=0.5"])
+    {'dense.dropout': '0.5'}
+    """
+    settings = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--set {one} is not a setting: write --set NAME=VALUE")
+        settings[name] = value
+    return settings
+
+
+def _check_word_vectors(source: str | None) -> None:
+    if source == "train" and find_spec("gensim") is None:
+        raise ValueError('training word vectors needs gensim: pip install "lightdxml[vectors]"')
+    if source is not None and source != "train" and not Path(source).exists():
+        raise ValueError(f"there is no file {source}: give a file of word vectors, or `train`")
+
+
+def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None:
+    """Train; if training diverges, save the best model so far."""
+    from lightdxml.persistence.checkpoint import is_in
+    from lightdxml.training.callbacks import DivergedError
+
+    checkpoint = options["checkpoint"]
+    if options["resume"]:
+        found = (
+            "resuming from the last checkpoint" if is_in(checkpoint) else "no checkpoint, starting from the beginning"
+        )
+        note(f"{checkpoint}: {found}")
+    dev = None if loaded.dev is None else (inputs_of(loaded.dev), loaded.dev.Y)
     try:
-        yield
-    except KeyboardInterrupt as stopped:
-        told = "stopped: nothing was written; with --checkpoint DIR a training can go on later"
-        if checkpoint is not None:
-            told = f"stopped; go on with: {_resuming()}" if is_in(checkpoint) else "stopped before the first checkpoint"
-        errors.print(told, markup=False, highlight=False, soft_wrap=True)
-        number = stopped.signal if isinstance(stopped, Interrupted) else signal.SIGINT
-        raise typer.Exit(128 + number) from stopped
-
-
-def _resuming() -> str:
-    """Return the command that goes on with this training."""
-    return shlex.join(["lightdxml", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"])
+        estimator.fit(inputs_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names, **options)
+    except DivergedError as error:
+        if error.kept is None:
+            raise
+        estimator.save(model)
+        raise ValueError(f"{error} (the kept model is in {model})") from error
 
 
 def _save(estimator: LightDXML, model: Path, checkpoint: Path | None) -> None:
-    """Save a model; where that fails, say that the training is safe, if it is."""
-    from lightdxml.training.checkpoint import is_in
+    """Save a model; if that fails, say that the checkpoint still has it."""
+    from lightdxml.persistence.checkpoint import is_in
 
     try:
         estimator.save(model)
     except (OSError, ValueError) as error:
         if checkpoint is None or not is_in(checkpoint):
             raise
-        raise ValueError(f"{error}; the training is safe in {checkpoint}, go on with: {_resuming()}") from error
+        raise ValueError(f"{error}; {checkpoint} holds the finished training, save it with: {_resuming()}") from error
 
 
-def _check_vectors(vectors: str | None) -> None:
-    """Raise, before any work is done, where there are no such word vectors."""
-    if vectors == "train" and find_spec("gensim") is None:
-        raise ValueError('training word vectors needs gensim: pip install "lightdxml[vectors]", or gensim itself')
-    if vectors is not None and vectors != "train" and not Path(vectors).exists():
-        raise ValueError(f"there are no word vectors at {vectors}: give a file, or train to make them from the texts")
+@contextmanager
+def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
+    """Say how to resume a training that is stopped."""
+    from lightdxml.persistence.checkpoint import is_in
+    from lightdxml.training.callbacks import Interrupted
+
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        if checkpoint is None:
+            note("stopped: nothing was saved; with --checkpoint DIR a training can be resumed")
+        else:
+            note(f"stopped; resume with: {_resuming()}" if is_in(checkpoint) else "stopped before the first checkpoint")
+        number = stopped.signal if isinstance(stopped, Interrupted) else signal.SIGINT
+        raise typer.Exit(128 + number) from stopped
 
 
-def _settings(given: list[str]) -> dict[str, Any]:
-    from lightdxml.config import Config, configure, parsed_setting
-    from lightdxml.text.tfidf import TextOptions
-
-    settings: dict[str, Any] = {}
-    for setting in given:
-        name, equals, value = setting.partition("=")
-        if not equals or not name:
-            raise ValueError(f"--set {setting} is no setting: write --set name=value")
-        settings[name] = parsed_setting(name, value)
-    texts = [field.name for field in fields(TextOptions)]
-    known = [field.name for field in fields(Config)] + texts
-    for name in settings:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            perhaps = f"perhaps {near[0]}? " if near else ""
-            raise ValueError(f"there is no setting {name!r}: {perhaps}known are {', '.join(known)}")
-    TextOptions(**{name: value for name, value in settings.items() if name in texts})
-    configure(**{name: value for name, value in settings.items() if name not in texts})
-    return settings
+def _resuming() -> str:
+    """Return the command that resumes this training."""
+    return shlex.join(["lightdxml", *(word for word in sys.argv[1:] if word != "--resume"), "--resume"])

@@ -6,15 +6,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from lightdxml.data import debian_relations, registry, see_also
+from lightdxml.data import registry, see_also
 from lightdxml.data.dataset import Dataset
 from lightdxml.data.errors import DataError
 from lightdxml.data.load import ReadOptions, load_path
 
-BUILDERS: dict[str, Callable[[], Dataset]] = {
-    "see-also": see_also.build,
-    "debian-relations": debian_relations.build,
-}
+BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
 
 
 def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf-8", split: int = 0) -> Dataset:
@@ -27,8 +24,8 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
     Parameters
     ----------
     source
-        A path or a name. `see-also` and `debian-relations` are built on this machine; other names are folders in the
-        cache, where `lightdxml data get NAME` puts them. A single file is the training split.
+        A path or a name. `see-also` is built on this machine; other names are folders in the cache, where
+        `lightdxml data get NAME` puts them. A single file is the training split.
     label_separator
         The separator between the labels in a cell of a CSV or TSV.
     encoding

@@ -63,7 +63,7 @@ def save(
         raise ValueError(f"format is {format!r}: it must be one of {', '.join(get_args(SaveFormat))}")
     if compression not in get_args(Compression):
         raise ValueError(f"compression is {compression!r}: it must be gz, zst or empty")
-    old_files = saved_files(folder, overwrite)
+    old_files = _saved_files(folder, overwrite)
     suffix = f".{compression}" if compression else ""
     names = data.label_names
     if format == "jsonl":
@@ -80,11 +80,12 @@ def save(
         if known is not None:
             written.append(folder / f"{kind}_names.json{suffix}")
             write_names(written[-1], known)
-    remove_others(old_files, written)
+    for path in set(old_files).difference(written):
+        path.unlink()
     return folder
 
 
-def saved_files(folder: Path, overwrite: bool) -> list[Path]:
+def _saved_files(folder: Path, overwrite: bool) -> list[Path]:
     """Return the data files in the folder; raise a `DataError` if it is not empty and must not be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise DataError(folder, "a file", "a folder to write to")
@@ -92,12 +93,6 @@ def saved_files(folder: Path, overwrite: bool) -> list[Path]:
     if inside and not overwrite:
         raise DataError(folder, "a folder that is not empty", "an empty one, or permission to overwrite")
     return [path for path in inside if _SAVED_FILES.fullmatch(path.name)]
-
-
-def remove_others(old_files: Sequence[Path], written: Sequence[Path]) -> None:
-    """Remove the files of an earlier data set that were not written again."""
-    for path in set(old_files).difference(written):
-        path.unlink()
 
 
 def _check_format(data: Dataset, folder: Path, format: SaveFormat) -> None:

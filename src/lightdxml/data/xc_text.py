@@ -7,7 +7,7 @@ There are three forms: with a header `N V L` (features and labels), with a heade
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -274,20 +274,14 @@ def _csr(values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], widt
 
 def write_labeled(path: Path, X: csr_matrix, Y: csr_matrix) -> None:
     """Write documents with a header `N V L`. Values are written with the fewest digits that read back the same."""
-    write_chunks(path, (X.shape[0], X.shape[1], Y.shape[1]), [(X, Y)])
-
-
-def write_chunks(path: Path, shape: tuple[int, int, int], chunks: Iterable[tuple[csr_matrix, csr_matrix]]) -> None:
-    """Write documents that come in chunks of features and labels, as `write_labeled` does; `shape` is N, V and L."""
+    X, Y = _canonical(X), _canonical(Y)
     with writing(path) as stream:
-        stream.write("{} {} {}\n".format(*shape).encode())
-        for X, Y in chunks:
-            X, Y = _canonical(X), _canonical(Y)
-            for start in range(0, X.shape[0], _WRITE_ROWS):
-                rows = slice(start, start + _WRITE_ROWS)
-                labels = _row_texts(Y[rows], [str(label) for label in Y[rows].indices.tolist()], ",")
-                features = _row_texts(X[rows], _feature_tokens(X[rows]), " ")
-                stream.write("".join(f"{a} {b}\n" for a, b in zip(labels, features, strict=True)).encode())
+        stream.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
+        for start in range(0, X.shape[0], _WRITE_ROWS):
+            rows = slice(start, start + _WRITE_ROWS)
+            labels = _row_texts(Y[rows], [str(label) for label in Y[rows].indices.tolist()], ",")
+            features = _row_texts(X[rows], _feature_tokens(X[rows]), " ")
+            stream.write("".join(f"{a} {b}\n" for a, b in zip(labels, features, strict=True)).encode())
 
 
 def _canonical(matrix: csr_matrix) -> csr_matrix:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lightdxml.index.base import Kind, Neighbors
 from lightdxml.index.topk import TopK, best_keys, unpack
 from lightdxml.kernels import dot, parallel
-from lightdxml.kernels.precision import as_bits
+from lightdxml.kernels.precision import as_bits, dequantize, row_width
 
 # Queries that share one conversion of the vectors to float32, and the fewest vectors that are worth a thread.
 _QUERIES, _VECTORS = 1024, 2048
@@ -39,7 +39,7 @@ class ExactIndex:
         row_ids, products = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
         if k == 0 or n == 0:
             return row_ids, products
-        queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(self.vectors)
+        queries, bits = kernel_rows(queries, self.vectors)
         chunks = parallel.fixed_chunks(n, _QUERIES)
         # Threads share the vectors if there are too few queries to share. The split does not show: keys have one order.
         parts = -(-parallel.thread_count() // len(chunks))
@@ -63,6 +63,15 @@ class ExactIndex:
         return {}
 
 
+def kernel_rows(queries: NDArray[np.float32], vectors: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Return queries and vectors as `kernels.dot` takes them: padded with zeros if they have few dimensions."""
+    queries, missing = np.ascontiguousarray(queries, dtype=np.float32), dot.MIN_DIM - row_width(vectors)
+    if missing <= 0:
+        return queries, as_bits(vectors)
+    padding = ((0, 0), (0, missing))
+    return np.pad(queries, padding), np.pad(dequantize(vectors), padding)
+
+
 def cosines(vectors: NDArray[Any], queries: NDArray[np.float32], rows: NDArray[Any]) -> NDArray[np.float32]:
     """Return the cosines of each query and the vectors of its row ids, the same bits as a search gives.
 
@@ -76,7 +85,7 @@ def cosines(vectors: NDArray[Any], queries: NDArray[np.float32], rows: NDArray[A
     >>> cosines(np.eye(2, dtype=np.float32), np.array([[0.6, 0.8]], dtype=np.float32), np.array([[1, -1]]))
     array([[ 0.8, -1. ]], dtype=float32)
     """
-    queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(np.ascontiguousarray(vectors))
+    queries, bits = kernel_rows(queries, np.ascontiguousarray(vectors))
     out = np.empty(rows.shape, dtype=np.float32)
     if len(rows) == 1:
         # One query: threads share its rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -20,9 +21,9 @@ EXACT_LIMIT = 100_000
 # The share of the exact shortlists that shortlists of training documents hold. They are negatives, of which there are
 # enough; positives are known.
 _TRAINING_RECALL = 0.9
-# Training documents are searched by codes from this many labels and documents on, and if this share of the labels or
-# fewer must be reranked. Before training has learned much, the nearest labels are hardly nearer than others.
-_TRAINING_LABELS, _TRAINING_QUERIES, _TRAINING_SHARE = 40_000, 10_000, 0.1
+# Training documents are searched by codes from this many labels on, if at most this share of the labels is reranked.
+# Before training has learned much, the nearest labels are hardly nearer than others.
+TRAINING_LABELS, _TRAINING_SHARE = 40_000, 0.1
 _SAMPLE_QUERIES, _RECALL_QUERIES = 256, 500
 
 
@@ -73,8 +74,9 @@ def build(
     """
     if resolve_kind(kind, len(vectors), row_width(vectors)) == "exact" or not len(vectors):
         return ExactIndex(vectors)
-    sample = _sample(vectors if queries is None else queries, _SAMPLE_QUERIES) if queries is None else queries
-    return build_rabitq(vectors, dequantize(sample), k)
+    if queries is None:
+        queries = dequantize(_sample(vectors, _SAMPLE_QUERIES))
+    return build_rabitq(vectors, queries, k)
 
 
 def restore(kind: Kind, vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> Index:
@@ -90,7 +92,7 @@ def restore(kind: Kind, vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) 
             raise ValueError(f"its index has an array {name} of {found} instead of {np.dtype(dtype)} {shape}")
     if kind == "exact":
         return ExactIndex(vectors)
-    index = restore_rabitq(vectors, arrays)
+    index = restore_rabitq(vectors, {name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return index if _has_rabitq(row_width(vectors)) else ExactIndex(vectors)
 
 
@@ -106,14 +108,24 @@ def array_specs(kind: Kind, n: int, dim: int) -> dict[str, tuple[tuple[int, ...]
 def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
     """Return an index of the same vectors that finds shortlists of many training documents in less time.
 
-    It finds at least 90 % of the exact shortlists. Whether it is exact depends on the data alone, not on the speed of
-    this CPU, unless the CPU cannot search codes at all.
+    It finds about 90 % of the exact shortlists; fewer if more than a tenth of very many labels would have to be
+    reranked, before training has learned much. Whether it is exact depends on the data alone, not on the speed of this
+    CPU, unless the CPU cannot search codes at all.
+
+    Parameters
+    ----------
+    index
+        The index of the model.
+    queries, k
+        The documents, or a sample of them, and the size of a shortlist.
     """
     vectors = index.vectors
     n, sample = len(vectors), _sample(queries, _SAMPLE_QUERIES)
     if isinstance(index, RaBitQIndex):
         codes = index.calibrated(sample, k, _TRAINING_RECALL)
-    elif _has_rabitq(row_width(vectors)) and n >= _TRAINING_LABELS and len(queries) >= _TRAINING_QUERIES:
+        # The negatives that are missed then are hardly nearer than others, and exact search would take hours.
+        return replace(codes, candidates=min(codes.candidates, max(4 * k, int(_TRAINING_SHARE * n))))
+    if _has_rabitq(row_width(vectors)) and n >= TRAINING_LABELS:
         codes = build_rabitq(vectors, sample, k, _TRAINING_RECALL)
     else:
         return index
@@ -137,7 +149,8 @@ def index_bytes(kind: Kind, n_labels: int, dim: int, itemsize: int) -> int:
     600000
     """
     stored = array_specs(kind, n_labels, dim).values()
-    return n_labels * dim * itemsize + sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in stored)
+    sizes = (math.prod(shape) * int(np.dtype(dtype).itemsize) for shape, dtype in stored)
+    return n_labels * dim * itemsize + sum(sizes)
 
 
 def search_bytes(n_labels: int, dim: int, k: int, n_queries: int) -> int:

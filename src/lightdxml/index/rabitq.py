@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.index.base import Kind, Neighbors
-from lightdxml.index.exact import ExactIndex
+from lightdxml.index.exact import ExactIndex, kernel_rows
 from lightdxml.index.topk import NO_KEY, TopK, best_keys, pack, unpack
 from lightdxml.kernels import dot, fast_scan, int8, parallel, rabitq
 from lightdxml.kernels.precision import as_bits, dequantize, row_width
@@ -112,7 +112,8 @@ class RaBitQIndex:
         row_ids, products = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
         if k == 0 or n == 0:
             return row_ids, products
-        queries, bits = np.ascontiguousarray(queries, dtype=np.float32), as_bits(self.vectors)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        exact_queries, vectors = kernel_rows(queries, self.vectors)
         oversampled = min(len(self.vectors), k + k // _OVERSAMPLING + _OVERSAMPLING)
         # The threshold comes from a sample: some more candidates, so that seldom too few pass.
         candidates = max(self.candidates, oversampled + oversampled // 2)
@@ -121,31 +122,32 @@ class RaBitQIndex:
         parts = -(-parallel.thread_count() // len(chunks))
 
         def find(chunk: tuple[int, int]) -> None:
-            some = queries[slice(*chunk)]
-            found, _ = unpack(_rerank(self.codes, some, oversampled, candidates, parts))
+            rows = slice(*chunk)
+            found, _ = unpack(_rerank(self.codes, queries[rows], oversampled, candidates, parts))
             exact = np.empty(found.shape, dtype=np.float32)
-            dot.row_products(0, len(some), some, bits, found, exact)
-            row_ids[slice(*chunk)], products[slice(*chunk)] = unpack(best_keys([pack(found, exact)], k))
+            dot.row_products(0, len(found), exact_queries[rows], vectors, found, exact)
+            row_ids[rows], products[rows] = unpack(best_keys([pack(found, exact)], k))
 
         parallel.run(find, chunks)
         return row_ids, products
 
     def calibrated(self, queries: NDArray[np.float32], k: int, recall: float) -> RaBitQIndex:
         """Return the same codes with as many candidates as find this share of the k nearest vectors."""
-        n = len(self.vectors)
-        sample = np.sort(_sample(self.codes, prepared := _prepare(self.codes, queries)), axis=1)
-        if not sample.shape[1]:
+        n, k, codes = len(self.vectors), min(k, len(self.vectors)), self.codes
+        prepared = _prepare(codes, queries)
+        sample = np.sort(_sample(codes, prepared), axis=1)
+        if not sample.size or not k:
             return replace(self, candidates=n)
         row_of = np.empty(n, dtype=np.int64)
-        row_of[self.codes.row_ids] = np.arange(n)
+        row_of[codes.row_ids] = np.arange(n)
         nearest = row_of[ExactIndex(self.vectors).search(queries, k)[0]]
         estimates = np.empty(nearest.shape, dtype=np.float32)
-        rabitq.estimate_rows(nearest, *_lut_arrays(prepared), self.codes.signs, self.codes.scales, estimates)
+        rabitq.estimate_rows(nearest, *_lut_arrays(prepared), codes.signs, codes.scales, estimates)
         # How many of the sample are estimated to be nearer than each of the nearest.
         nearer = [row.size - np.searchsorted(row, own) for row, own in zip(sample, estimates, strict=True)]
         needed = np.sort(np.concatenate(nearer))[math.ceil(recall * estimates.size) - 1]
         candidates = math.ceil((needed + 1) * n / sample.shape[1])
-        return replace(self, candidates=int(min(n, max(nearest.shape[1], candidates))))
+        return replace(self, candidates=int(min(n, max(k, candidates))))
 
 
 def build_rabitq(vectors: NDArray[Any], queries: NDArray[np.float32], k: int, recall: float = RECALL) -> RaBitQIndex:
@@ -181,7 +183,7 @@ def restore_rabitq(vectors: NDArray[Any], arrays: dict[str, NDArray[Any]]) -> Ra
         raise ValueError("its index has row ids that are missing or repeated")
     if not 1 <= candidates <= n:
         raise ValueError(f"its index reranks {candidates} of {n} vectors")
-    return RaBitQIndex(vectors, _Codes(**stored), candidates)
+    return RaBitQIndex(np.ascontiguousarray(vectors), _Codes(**stored), candidates)
 
 
 def rabitq_specs(n: int, dim: int) -> dict[str, tuple[tuple[int, ...], Any]]:

@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from lightdxml.kernels.intrinsics import (
+    broadcast,
     cgutils,
     cpu_features,
     load_unaligned,
@@ -81,8 +82,7 @@ def _sum_block(_: Any, signs: Any, block: Any, luts: Any, row: Any, out: Any) ->
 
 def _reach(builder: Any, sums: tuple[Any, Any], bound: Any) -> Any:
     """Return a bit per sum: whether it is not below the bound."""
-    bounds = builder.insert_element(ir.Constant(_WORDS, ir.Undefined), bound, ir.IntType(32)(0))
-    bounds = shuffle(builder, bounds, bounds, [0] * (BLOCK // 2))
+    bounds = broadcast(builder, bound, BLOCK // 2)
     half, whole = ir.IntType(BLOCK // 2), ir.IntType(BLOCK)
     even, odd = (builder.zext(builder.bitcast(builder.icmp_unsigned(">=", x, bounds), half), whole) for x in sums)
     return builder.or_(even, builder.shl(odd, ir.Constant(whole, BLOCK // 2)))
@@ -142,7 +142,7 @@ def _look_up(builder: Any, lut: Any, entries: Any) -> Any:
         builder.call(instruction, [repeated, shuffle(builder, entries, entries, list(range(first, first + lanes)))])
         for first in range(0, BLOCK, lanes)
     ]
-    return parts[0] if len(parts) == 1 else shuffle(builder, *parts, list(range(BLOCK)))
+    return parts[0] if len(parts) == 1 else shuffle(builder, parts[0], parts[1], list(range(BLOCK)))
 
 
 def _lowest_bit(_: Any, bits: Any) -> Any:

@@ -110,7 +110,8 @@ def rerank(
     """Fill out with the products of a query and the codes of n rows; `rows` and `sums` have space for 16 more."""
     if n == 0:
         return
-    rows[n : n + LANES] = rows[n - 1]
+    for i in range(n, n + LANES):
+        rows[i] = rows[n - 1]
     for i in range(0, n, LANES):
         _multiply_sixteen(queries, query, codes, rows, i, sums)
     for i in range(n):

@@ -24,7 +24,8 @@ def cpu_features() -> list[str]:
 
 
 def unpack_arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Return the arguments of an intrinsic; of arrays, a struct with `data` and `shape`."""
+    """Return the arguments of an intrinsic; of C-contiguous arrays, a struct with `data` and `shape`."""
+    assert all(kind.layout == "C" for kind in signature.args if isinstance(kind, types.Array))
     return [
         context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
         for kind, value in zip(signature.args, arguments, strict=True)
@@ -51,3 +52,11 @@ def store_unaligned(builder: Any, value: Any, pointer: Any) -> None:
 def shuffle(builder: Any, first: Any, second: Any, lanes: list[int]) -> Any:
     """Return the lanes with these numbers of two vectors, the second one's counted after the first one's."""
     return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(ir.IntType(32), len(lanes)), lanes))
+
+
+def broadcast(builder: Any, value: Any, lanes: int) -> Any:
+    """Return a vector of this many copies of a value."""
+    vector = builder.insert_element(
+        ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, ir.IntType(32)(0)
+    )
+    return shuffle(builder, vector, vector, [0] * lanes)

@@ -91,7 +91,8 @@ def _rotate(row: NDArray[np.float32], workspace: NDArray[np.float32]) -> None:
         return
     for d in range(row.size):
         workspace[d % parts * _HADAMARD + d // parts] = row[d]
-    row[:] = workspace
+    for d in range(row.size):
+        row[d] = workspace[d]
     _mix(row, state)
 
 
@@ -101,9 +102,8 @@ def _rotate_vector(
 ) -> None:
     """Fill a row with a vector of any precision, minus the mean, rotated."""
     scale = row_scale(vector, mean.size)
-    row[:] = 0
-    for d in range(mean.size):
-        row[d] = widen(vector[d]) * scale - mean[d]
+    for d in range(row.size):
+        row[d] = widen(vector[d]) * scale - mean[d] if d < mean.size else np.float32(0.0)
     _rotate(row, workspace)
 
 
@@ -156,24 +156,24 @@ def build_luts(
     width = luts.shape[1] * BITS // ENTRIES
     row, workspace = np.empty(width, np.float32), np.empty(width, np.float32)
     for b in range(len(queries)):
-        row[:] = 0
-        row[: queries.shape[1]] = queries[b]
+        for d in range(width):
+            row[d] = queries[b, d] if d < queries.shape[1] else np.float32(0.0)
         _rotate(row, workspace)
         largest = total = np.float32(0.0)
         for first in range(0, width, BITS):
             size = np.float32(0.0)
-            for value in row[first : first + BITS]:
-                size += abs(value)
+            for i in range(BITS):
+                size += abs(row[first + i])
             largest, total = max(largest, size), total + size
         # A query of zeros has the same product with every vector.
         scale = max(np.float32(2.0) * largest / np.float32(LARGEST), np.float32(1e-20))
         scales[b], offsets[b] = scale, total
         for lut in range(width // BITS):
-            values = row[lut * BITS : (lut + 1) * BITS]
             for entry in range(ENTRIES):
                 value = np.float32(0.0)
                 for i in range(BITS):
-                    value += abs(values[i]) + (values[i] if entry >> i & 1 else -values[i])
+                    x = row[lut * BITS + i]
+                    value += abs(x) + (x if entry >> i & 1 else -x)
                 luts[b, lut * ENTRIES + entry] = np.uint8(np.rint(value / scale))
 
 
@@ -192,9 +192,8 @@ def estimate_blocks(
     for i in range(blocks.size):
         for b in range(len(luts)):
             sum_block(signs, blocks[i], luts, b, sums)
-            estimates = out[b, i * BLOCK : (i + 1) * BLOCK]
             for lane in range(BLOCK):
-                estimates[lane] = scales[blocks[i]] * (lut_scales[b] * np.float32(sums[lane]) - lut_offsets[b])
+                out[b, i * BLOCK + lane] = scales[blocks[i]] * (lut_scales[b] * np.float32(sums[lane]) - lut_offsets[b])
 
 
 @kernel
@@ -256,19 +255,23 @@ def search(
         See `topk.push_topk`.
     """
     size = n_blocks * BLOCK
-    rows, n = np.empty((QUERIES, size + int8.LANES), np.int64), np.empty(QUERIES, np.int64)
+    rows = np.empty((QUERIES, size + int8.LANES), np.int64)
+    n, before = np.empty(QUERIES, np.int64), np.empty(QUERIES, np.int64)
     sums, products = np.empty(size + int8.LANES, np.int32), np.empty((1, size), np.float32)
     candidates, query_id = np.empty(size, np.int32), np.empty(1, np.int64)
     for first in range(start, stop, n_blocks):
         last = min(first + n_blocks, stop)
         for b in range(0, len(luts), QUERIES):
             some = min(QUERIES, len(luts) - b)
-            n[:] = 0
+            for i in range(some):
+                n[i] = 0
             for block in range(first, last, BLOCKS):
-                before = n.copy()
+                for i in range(some):
+                    before[i] = n[i]
                 _scan(block, b, some, luts, slopes, intercepts, signs, inverse_scales, row_ids.size, rows, n)
                 for i in range(some if len(luts) < _FEW else 0):
-                    for row in rows[i, before[i] : n[i]]:
+                    for j in range(before[i], n[i]):
+                        row = rows[i, j]
                         prefetch_row(codes[row])
                         prefetch_item(code_scales, row)
                         prefetch_item(code_offsets, row)

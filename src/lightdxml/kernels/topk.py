@@ -114,7 +114,9 @@ def _compact(keys: NDArray[np.uint64], n: int, k: int, limit: int) -> tuple[int,
     Returns how many these are, and a bound of their products. The pivot is found by bisection of the key range:
     counting and moving have no branch that a CPU could mispredict.
     """
-    low, high = keys[:n].min(), keys[:n].max()
+    low = high = keys[0]
+    for i in range(n):
+        low, high = min(low, keys[i]), max(high, keys[i])
     while True:
         pivot = low + (high - low + np.uint64(1)) // np.uint64(2)
         count = 0

@@ -1,4 +1,4 @@
-"""A trained model on one page: what `lightdxml report` writes."""
+"""The HTML report about a trained model that `lightdxml report` writes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _BEGINNING = b"<!DOCTYPE html>"
 
 
 def check_target(path: Path) -> None:
-    """Raise where a report cannot or must not be written: over a folder, or over a file that is no page."""
+    """Raise a `ValueError` if a report cannot be written to a path, or would replace something else."""
     nearest = next(folder for folder in path.absolute().parents if folder.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise ValueError(f"{path} cannot be written ({nearest} takes no new files): choose another place")
+        raise ValueError(f"{path} cannot be written ({nearest} is read-only or not a folder): choose another file")
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: give the name of a file, as in --out {path / 'report.html'}")
+        raise ValueError(f"{path} is a folder: give a file, such as --out {path / 'report.html'}")
     if path.is_file():
         with path.open("rb") as stream:
             if stream.read(len(_BEGINNING)) not in (_BEGINNING, b""):
-                raise ValueError(f"{path} holds something that is no report: choose another name")
+                raise ValueError(f"{path} is not a report and would be lost: choose another file")
 
 
 def write(path: Path, subject: Subject) -> None:
-    """Write the report, whole or not at all; the same subject gives the same bytes."""
+    """Write the report atomically; the same subject gives the same bytes."""
     check_target(path)
     content = page(subject)
     try:
         with writing_text(path) as stream:
             stream.write(content)
     except OSError as error:
-        raise ValueError(f"{path} cannot be written ({error.strerror}): choose another place") from error
+        raise ValueError(f"{path} cannot be written ({error.strerror}): choose another file") from error

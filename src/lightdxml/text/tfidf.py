@@ -1,4 +1,4 @@
-"""TF-IDF of words and word pairs, with a vocabulary that can be stored.
+"""TF-IDF of words and pairs of adjacent words, with a vocabulary that can be stored.
 
 With equal options the values are those of scikit-learn's `TfidfVectorizer`. `fit` reads the texts twice, in chunks: to
 count terms, and to weight the terms of the vocabulary.
@@ -17,11 +17,11 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel, words
+from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
 from lightdxml.text.tokenizer import Fields
 
 _FIRST_SLOTS = 1 << 8
-_LARGEST_WEIGHT = 1_000_000
 _LARGEST_COUNT = 2**31 - 1
 
 
@@ -29,45 +29,27 @@ _LARGEST_COUNT = 2**31 - 1
 class TextOptions:
     """Options of TF-IDF features.
 
-    Attributes
-    ----------
-    ngrams
-        1 for words, 2 for words and pairs of neighboring words.
-    min_df
-        The smallest number of documents that a term must occur in.
-    max_features
-        The largest number of terms: those with the largest counts, and among equals the first in the alphabet.
-    title_weight
-        The weight of a word in the title; 0 ignores titles.
-    sublinear
-        Whether n occurrences of a term count as 1 + ln n instead of n.
-
     Examples
     --------
     >>> TextOptions(ngrams=3)
     Traceback (most recent call last):
     ...
-    ValueError: ngrams is 3: it must be 1 (words) or 2 (words and word pairs)
+    ValueError: ngrams is 3: it must be an integer of at least 1 and at most 2
     """
 
-    ngrams: int = 2
-    min_df: int = 2
-    max_features: int = 100_000
-    title_weight: float = 1.0
-    sublinear: bool = True
+    ngrams: int = setting(2, "1 for words, 2 for words and pairs of adjacent words.", low=1, high=2)
+    min_df: int = setting(2, "The smallest number of documents that a term must occur in.", low=1, high=_LARGEST_COUNT)
+    max_features: int = setting(
+        100_000,
+        "The largest number of terms: those with the largest counts, and among equals the first in the alphabet.",
+        low=1,
+        high=_LARGEST_COUNT,
+    )
+    title_weight: float = setting(1.0, "The weight of a word in the title; 0 ignores titles.", low=0, high=1_000_000)
+    sublinear: bool = setting(True, "Whether n occurrences of a term count as 1 + ln n instead of n.")
 
     def __post_init__(self) -> None:
-        if type(self.ngrams) is not int or self.ngrams not in (1, 2):
-            raise ValueError(f"ngrams is {self.ngrams!r}: it must be 1 (words) or 2 (words and word pairs)")
-        for name in ("min_df", "max_features"):
-            value = getattr(self, name)
-            if type(value) is not int or not 1 <= value <= _LARGEST_COUNT:
-                raise ValueError(f"{name} is {value!r}: it must be an integer of at least 1")
-        weight = self.title_weight
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= _LARGEST_WEIGHT:
-            raise ValueError(f"title_weight is {weight!r}: it must be a number from 0 to {_LARGEST_WEIGHT:,}")
-        if not isinstance(self.sublinear, bool):
-            raise ValueError(f"sublinear is {self.sublinear!r}: it must be true or false")
+        check(self)
 
 
 _DEFAULT = TextOptions()

@@ -53,9 +53,10 @@ class WordVectors:
 def read(path: str | Path, vocabulary: Sequence[str]) -> WordVectors:
     r"""Read the vectors of the terms of a vocabulary; the content of the file tells its format.
 
-    The file is text of word2vec, fastText or GloVe (`.vec`, `.txt`) or a fastText model (`.bin`), each plain, gzip or
-    Zstandard; or a NumPy array `X.npy`, or its folder, with one word per line in `X.txt`, `X.vocab` or
-    `vocabulary.txt` next to it. Only the rows of the vocabulary are parsed and stored.
+    The file is text of word2vec, fastText or GloVe (`.vec`, `.txt`), plain, gzip or Zstandard; or a NumPy array
+    `X.npy`, or its folder, with one word per line in `X.txt`, `X.vocab` or `vocabulary.txt` next to it; or a fastText
+    model (`.bin`), which requires `pip install "lightdxml[vectors]"`. Of text and arrays, only the rows of the
+    vocabulary are parsed and stored.
 
     A word of the file matches an equal term, or else a term that equals the word in lower case; the first match counts.
     A term of two words gets the mean of their vectors if both are known. With a fastText model, unknown words get the
@@ -87,12 +88,12 @@ def read(path: str | Path, vocabulary: Sequence[str]) -> WordVectors:
         compressed = not isinstance(stream, io.BufferedReader)
         magic = stream.read(len(_NPY_MAGIC))
         stream.seek(0)
-        if magic.startswith(fasttext_bin.MAGIC):
-            return _combine_words(vocabulary, words, *fasttext_bin.read(path, stream, words, slots.claim))
-        if not magic.startswith(_NPY_MAGIC):
+        if not magic.startswith((_NPY_MAGIC, fasttext_bin.MAGIC)):
             return _combine_words(vocabulary, words, _read_text(path, stream, slots), slots.known())
     if compressed:
-        raise DataError(path, "a compressed NumPy array", "a plain one, which can be mapped: decompress it")
+        raise DataError(path, "a compressed array or model", "a plain file: decompress it")
+    if magic.startswith(fasttext_bin.MAGIC):
+        return _combine_words(vocabulary, words, *fasttext_bin.read(path, words, slots.claim))
     return _combine_words(vocabulary, words, _read_array(path, slots), slots.known())
 
 

@@ -52,6 +52,9 @@ class Callback:
     def on_step_end(self, run: Run) -> None:
         """See a step of the cycle end."""
 
+    def on_tick(self, run: Run) -> None:
+        """See a moment within a long computation at which the training can be stopped."""
+
     def on_vectors(self, run: Run, name: str, vectors: NDArray[np.float32]) -> None:
         """See vectors that were just computed."""
 
@@ -237,7 +240,14 @@ class Checkpointer(Callback):
         """Save or stop within the steps after the cycle; stop within a refresh."""
         if run.result is not None:
             self.maybe_save(run)
-        elif self._signal is not None and phase.name != "classifier":
+        elif phase.name != "classifier":
+            self.on_tick(run)
+
+    def on_tick(self, run: Run) -> None:
+        """Stop within a refresh or within the steps after the cycle."""
+        if self._signal is not None and run.result is not None:
+            self.maybe_save(run)
+        elif self._signal is not None:
             self._stop_in_refresh(run)
 
     def _stop_in_refresh(self, run: Run) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from lightdxml.metrics import evaluate
+from lightdxml.metrics import document_precision, evaluate
 from lightdxml.model.blend import PaperBlend, rarity, shifted, top_k, weighted_sum
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.views.base import Batch
@@ -24,6 +24,8 @@ Metrics = dict[str, float]
 Curve = list[tuple[T, Metrics]]
 
 CUTS = (1, 3, 5)
+# The phases in which weights are chosen after the cycle.
+CHOICES = ("blend", "share", "tail")
 # β of the paper's blend, and the coarser grid of β and γ.
 BETAS = tuple(i / 20 for i in range(21))
 GRID_BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
@@ -46,11 +48,25 @@ def mean_precision(metrics: Metrics, name: str = "P") -> float:
 
 def measure(run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32]) -> Metrics:
     """Return the measures at 1, 3 and 5 of candidates of the validation documents, ranked by these scores."""
+    run.tick()
     data = run.data
     ranked = top_k(labels, scores, max(CUTS))[0]
     # As in prediction: a document without features gets no labels.
     ranked[np.diff(data.X_validation.indptr) == 0] = -1
     return evaluate(data.Y_validation, ranked, k=CUTS, inv_propensity=data.inv_propensity)
+
+
+def gain(run: Run, candidates: Candidates, before: dict[str, float], after: dict[str, float]) -> tuple[float, float]:
+    """Return what other weights add to the mean P of validation documents, and the standard error of that.
+
+    The documents are the same before and after, so the error of the difference is far below that of either.
+    """
+    precisions = []
+    for weights in (before, after):
+        ranked = top_k(candidates.labels, weighted_sum(candidates.log_scores, weights), max(CUTS))[0]
+        precisions.append(document_precision(run.data.Y_validation, ranked, CUTS))
+    difference = precisions[1] - precisions[0]
+    return float(difference.mean()), float(difference.std() / np.sqrt(len(difference)))
 
 
 def beta_curve(run: Run, classifier: ClassifierView, nearness: NearnessView) -> Curve[float]:

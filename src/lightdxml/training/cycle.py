@@ -48,7 +48,8 @@ def train(run: Run, state: CycleState) -> DenseResult:
 
 def refresh(run: Run, state: CycleState, *, with_training: bool) -> None:
     """Do steps 1 to 3: embeddings, centroids, label encoder, index, shortlists; then validate."""
-    state.shortlists = state.shortlists[:0]
+    # Released, not only emptied: the next ones are as large.
+    state.shortlists = np.empty((0, 0), dtype=np.int32)
     state.refreshes += 1
     x_hat = encode(state.encoder.encoder, run.data.X)
     run.notify("on_vectors", "the embeddings", x_hat)

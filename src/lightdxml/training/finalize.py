@@ -81,13 +81,15 @@ class _BlendFit:
             candidates = extended(self.candidates, run.views, name, view, self.batch)
             curve = choose.share_curve(run, candidates, self.chosen, self.shares, name)
             share, metrics = choose.choose(curve, options.share_tolerance)
-            gain = choose.mean_precision(metrics) - choose.mean_precision(self.metrics)
+            before = choose.weights_of(*self.chosen, self.shares)
+            after = choose.weights_of(*self.chosen, {**self.shares, name: share})
+            gain, error = choose.gain(run, candidates, before, after)
             # With few validation documents there is no choice: the view is kept at its default share.
-            if gain < options.min_gain and len(curve) > 1:
+            if gain < max(options.min_gain, options.min_errors * error) and len(curve) > 1:
                 share = 0.0
-            run.progress(phase, 1, view=name, share=share, gain=gain, curve=curve, **metrics)
+            run.progress(phase, 1, view=name, share=share, gain=gain, error=error, curve=curve, **metrics)
         outcome = f"weight {share:g} · γ" if share else "too little to keep it"
-        run.say(f"{view.about}: {gain:+.2f} points of mean P, {outcome}")
+        run.say(f"{view.about}: {gain:+.2f} ± {error:.2f} points of mean P, {outcome}")
         return share, metrics, candidates
 
     def _choose_grid(

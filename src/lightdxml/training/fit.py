@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,8 +123,12 @@ def train(
     checkpoint: CheckpointOptions | None = None,
     memory_limit: int | None = None,
     spill: Path | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> tuple[Model, list[dict[str, Any]]]:
-    """Train on prepared data, which are taken over; return the model and its history."""
+    """Train on prepared data, which are taken over; return the model and its history.
+
+    Further `callbacks` see everything before checkpoints are written.
+    """
     progress = progress or Progress(show=False)
     seconds = _compile(config, progress)
     assert prepared.data is not None
@@ -132,9 +136,10 @@ def train(
     progress.say(f"training needs up to {need}")
     run = Run(prepared.take(), config)
     run.history.append({"refresh": 0, "phase": "compile", "seconds": seconds, "estimated_mb": need.total / 1e6})
+    run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
     try:
         # BLAS on one thread: our own threads divide the work in a way that does not depend on their number.
-        with threadpool_limits(limits=1, user_api="blas"), _watched(run, progress, prepared.vectors, checkpoint, spill):
+        with threadpool_limits(limits=1, user_api="blas"), _watched(run, prepared.vectors, checkpoint, spill):
             model = _train(run)
     except DivergedError as error:
         if error.kept is not None:
@@ -155,21 +160,17 @@ def _train(run: Run) -> Model:
 
 @contextmanager
 def _watched(
-    run: Run,
-    progress: Progress,
-    vectors: NDArray[np.float32] | None,
-    checkpoint: CheckpointOptions | None,
-    spill: Path | None,
+    run: Run, vectors: NDArray[np.float32] | None, checkpoint: CheckpointOptions | None, spill: Path | None
 ) -> Iterator[None]:
-    """Set up spill directory, initial state, callbacks and, if there is one, the last checkpoint."""
-    callbacks: list[Callback] = [ProgressBars(progress), HistoryLog(), DivergenceCheck(vectors)]
-    run.callbacks = callbacks
+    """Set up spill directory, initial state and, if there is one, the last checkpoint."""
     with ExitStack() as stack:
         if spill is not None:
             run.spill = stack.enter_context(spill_directory(spill))
-            moved = run.spill.matrix(run.data.X)
-            same = run.data.X_validation is run.data.X
-            run.data = replace(run.data, X=moved, X_validation=moved if same else run.data.X_validation)
+            moved, data = run.spill.matrix(run.data.X), run.data
+            validation = moved if data.X_validation is data.X else data.X_validation
+            # Without what the estimate computed from them: it holds the features in memory.
+            run.data = TrainingData(moved, data.Y, validation, data.Y_validation, data.held_out)
+            del data
         run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
         if checkpoint is not None:
@@ -177,7 +178,7 @@ def _watched(
             stack.enter_context(locked(checkpoint.folder))
             folder = CheckpointFolder(checkpoint.folder, mark)
             checkpointer = Checkpointer(folder, checkpoint.every)
-            callbacks.append(checkpointer)
+            run.callbacks = [*run.callbacks, checkpointer]
             _resume(run, folder, checkpoint)
             stack.enter_context(checkpointer.signals())
         yield

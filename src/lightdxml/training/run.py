@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -122,7 +122,7 @@ class Run:
     cycle: CycleState | None = None
     result: DenseResult | None = None
     views: dict[str, View] = field(default_factory=dict)
-    products: dict[str, Arrays | None] = field(default_factory=dict)
+    products: dict[str, Arrays] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     is_worth: Callable[[View], bool] = lambda view: True
     spill: SpillDirectory | None = None
@@ -154,6 +154,10 @@ class Run:
         phase.figures |= figures
         self.notify("on_progress", phase, amount)
 
+    def tick(self) -> None:
+        """Let callbacks stop the training within a long computation, by an exception."""
+        self.notify("on_tick")
+
     def array(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an uninitialized array, in the spill directory if there is one."""
         return np.empty(shape, dtype=dtype) if self.spill is None else self.spill.array(name, shape, dtype)
@@ -173,48 +177,55 @@ class Run:
 
     _stacked: tuple[csr_matrix, csr_matrix] | None = None
 
-    def step(self, phase: str, name: str, compute: Callable[[], Arrays]) -> Arrays:
-        """Return the product of a step after the cycle: from the checkpoint, or computed now and checkpointed."""
-        key = _key(phase, name)
-        if key not in self.products:
-            with self.phase(phase, f"{phase}: {name}") as current:
-                self.products[key] = compute()
-                self.progress(current, 1)
-        return self.product(phase, name)
+    def step(self, phase: str, name: str, compute: Callable[[], Arrays], check: Callable[[Arrays], T]) -> T:
+        """Return the product of a step after the cycle: from the checkpoint, or computed now and checkpointed.
 
-    def chunks(self, phase: str, name: str, n: int, size: int, compute: Callable[[tuple[int, int]], Arrays]) -> Arrays:
+        `check` takes the product, which may come from a checkpoint, and returns what is asked for; it raises a
+        `ValueError` if the product does not fit.
+        """
+        return self.chunks(phase, name, 1, 1, lambda _: compute(), check)
+
+    def chunks(
+        self,
+        phase: str,
+        name: str,
+        n: int,
+        size: int,
+        compute: Callable[[tuple[int, int]], Arrays],
+        check: Callable[[Arrays], T],
+    ) -> T:
         """Return the product of a step that is computed in chunks of 0 … n, one after the other."""
-
-        def fill() -> list[Arrays]:
+        key = _key(phase, name)
+        if key not in self.products:
             pieces = []
-            with self.phase(phase, f"{phase}: {name}", n) as current:
+            with self.phase(phase, key, n) as current:
                 for bounds in parallel.fixed_chunks(n, size):
-                    pieces.append(self._piece(key, bounds[0], lambda bounds=bounds: compute(bounds)))  # type: ignore[misc]
+                    pieces.append(self._piece(key, bounds[0], partial(compute, bounds)))
                     self.progress(current, bounds[1] - bounds[0])
-            return pieces
-
-        key = _key(phase, name)
-        if key not in self.products:
-            pieces = fill()
             self._drop_pieces(key)
-            self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
-        return self.product(phase, name)
+            with _from_checkpoint(key):
+                self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
+        with _from_checkpoint(key):
+            return check(self.products[key])
 
-    def solve(self, phase: str, name: str, problem: Callable[[], Problem]) -> Weights:
-        """Return the weights of a problem: parts of its classes are solved on all threads and checkpointed."""
+    def solve(self, phase: str, name: str, classes: NDArray[np.int32], problem: Callable[[], Problem]) -> Weights:
+        """Return the weights of a problem with these classes: parts are solved on all threads and checkpointed."""
         key = _key(phase, name)
         if key not in self.products:
-            self.products[key] = self._solve_parts(phase, name, problem()).arrays()
-        return self.solved(phase, name)
+            self.tick()
+            self.products[key] = self._solve_parts(phase, key, problem()).arrays()
+        with _from_checkpoint(key):
+            return self.solved(phase, name, classes)
 
-    def _solve_parts(self, phase: str, name: str, problem: Problem) -> Weights:
+    def _solve_parts(self, phase: str, key: str, problem: Problem) -> Weights:
         parts, shown = problem.parts(), 0
 
         def solve_part(number: int) -> Weights:
-            arrays = self._piece(_key(phase, name), number, lambda: problem.solve(parts[number]).arrays())
-            return restore_weights(arrays, self.data.X.shape[1])
+            arrays = self._piece(key, number, lambda: problem.solve(parts[number]).arrays())
+            with _from_checkpoint(key):
+                return restore_weights(arrays, parts[number], self.data.X.shape[1])
 
-        with self.phase(phase, f"{phase}: {name}", len(parts)) as current:
+        with self.phase(phase, key, len(parts)) as current:
 
             def after(done: int) -> None:
                 nonlocal shown
@@ -224,21 +235,24 @@ class Run:
             pieces = parallel.run(solve_part, range(len(parts)), after)
             figures = {"weights": sum(len(piece.weights) for piece in pieces)}
             self.progress(current, len(parts) - shown, **figures)
-        self._drop_pieces(_key(phase, name))
+        self._drop_pieces(key)
         return joined(pieces)
+
+    def is_done(self, phase: str, name: str) -> bool:
+        """Return whether a step is done."""
+        return _key(phase, name) in self.products
 
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
-        return self.products[_key(phase, name)] or {}
+        return self.products[_key(phase, name)]
 
-    def solved(self, phase: str, name: str) -> Weights:
-        """Return the weights of a problem that was solved; of one that was forgotten, none."""
-        arrays = self.product(phase, name)
-        return restore_weights(arrays, self.data.X.shape[1]) if arrays else joined([])
+    def solved(self, phase: str, name: str, classes: NDArray[np.int32]) -> Weights:
+        """Return the weights of a problem that was solved."""
+        return restore_weights(self.product(phase, name), classes, self.data.X.shape[1])
 
     def forget(self, phase: str, name: str) -> None:
-        """Release the product of a step that is done and no longer needed; it is not computed again."""
-        self.products[_key(phase, name)] = None
+        """Release the product of a step that is no longer needed."""
+        self.products.pop(_key(phase, name), None)
 
     def _piece(self, key: str, number: int, compute: Callable[[], Arrays]) -> Arrays:
         piece = self.products.get(f"{key}/{number}")
@@ -253,3 +267,13 @@ class Run:
 
 def _key(phase: str, name: str) -> str:
     return f"{phase}: {name}"
+
+
+@contextmanager
+def _from_checkpoint(key: str) -> Iterator[None]:
+    """Say that a product cannot be used: what was just computed always can, so it comes from a checkpoint."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+        what = f"the checkpoint holds a damaged product of {key!r} ({type(error).__name__}: {error})"
+        raise ValueError(f"{what}: remove the checkpoint and start again") from error

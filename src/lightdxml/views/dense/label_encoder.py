@@ -57,7 +57,8 @@ def centroids(label_to_docs: csr_matrix, embeddings: NDArray[np.float32]) -> NDA
 def embed(encoder: LabelEncoder, mu: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return Z_l of these centroids (Equation 4)."""
     for layer in encoder.layers:
-        mu = mu @ layer[:, :-1].T + layer[:, -1]
+        mu = mu @ layer[:, :-1].T
+        mu += layer[:, -1]
     return mu
 
 

@@ -38,7 +38,7 @@ class DenseOptions:
     relu: bool = setting(False, "Apply ReLU to document embeddings.")
     residual: bool = setting(False, "Add a residual layer of spectral norm 1 to the encoder.")
     random_negatives: int = setting(100, "Random negatives per document, for labels no shortlist reaches.", low=0)
-    random_weight: float = setting(10.0, "Weight of a random negative in the loss.", low=0, high=1e6)
+    random_weight: float = setting(10.0, "Weight of a random negative in the loss.", low=0, high=1_000_000)
     initial_bias: float = setting(-4.0, "Bias of every label before training: nearly all labels are wrong.")
     index: str = setting("auto", "Search for nearest labels.", choices=("auto", "exact", "rabitq"))
     # Rows of large weights come from memory for each batch. Skipping tiny updates saves two of three transfers.

@@ -40,7 +40,7 @@ def expected_weights(data: TrainingData, config: Config) -> int:
 
     options = config.linear
     documents = data.memo("documents", lambda: Documents.of(data.X))
-    frequent, rest = split_by_frequency(data.label_frequency, documents, options)
+    frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
     bound = (len(frequent) + len(rest)) * int(data.X.shape[1])
     if bound <= _FEW:
         return bound

@@ -48,8 +48,8 @@ class LinearOptions:
     enabled: bool = setting(True, "Train a sparse linear classifier per label on the features themselves.")
     shortlist_negatives: int = setting(50, "Negatives per document from its shortlist.", low=0)
     hard_negatives: int = setting(100, "Negatives per document that the first round ranks highest.", low=0)
-    cost: float = setting(0.5, "Cost C of an error on a positive.", above=0, high=1e6)
-    negative_cost: float = setting(0.25, "Cost C of an error on a negative.", above=0, high=1e6)
+    cost: float = setting(0.5, "Cost C of an error on a positive.", above=0, high=1_000_000)
+    negative_cost: float = setting(0.25, "Cost C of an error on a negative.", above=0, high=1_000_000)
     bias: float = setting(-1.0, "Fixed bias of labels trained on hard negatives only.")
     # With hard negatives alone a learned bias accepts everything else: P@1 8 instead of 36 on wordnet.
     frequent_work: int = setting(

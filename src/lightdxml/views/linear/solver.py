@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -42,15 +42,17 @@ class Weights:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-def restore_weights(arrays: Arrays, n_features: int) -> Weights:
-    """Return weights from arrays that may come from a checkpoint; raise a `ValueError` if they do not fit."""
+def restore_weights(arrays: Arrays, classes: NDArray[np.int32], n_features: int) -> Weights:
+    """Return weights of these classes from arrays that may come from a checkpoint, or raise a `ValueError`."""
     found = Weights(**{one.name: arrays[one.name] for one in fields(Weights)})
-    n, total = len(found.classes), int(found.counts.sum())
+    n, total = len(classes), int(found.counts.sum())
     for name, size, kind in (
         ("classes", n, np.int32), ("counts", n, np.int64), ("columns", total, np.int32),
         ("weights", total, np.float32), ("biases", n, np.float32),
     ):  # fmt: skip
         expect(arrays[name], name, (size,), kind)
+    if not np.array_equal(found.classes, classes):
+        raise ValueError("its weights are of other labels")
     if not in_range(found.counts, 0, n_features + 1) or not in_range(found.columns, 0, n_features):
         raise ValueError("its weights are of features that do not exist")
     if not np.isfinite(found.weights).all() or not np.isfinite(found.biases).all():
@@ -160,9 +162,9 @@ class Problem:
         return joined(pieces)
 
 
-def solve(problem: Problem) -> Weights:
-    """Train all classes of a problem at once, without checkpoints."""
-    return joined(parallel.run(problem.solve, problem.parts()))
+def solve(problem: Problem, after: Callable[[int], object] | None = None) -> Weights:
+    """Train all classes of a problem at once, without checkpoints; `after` is called now and then and may stop it."""
+    return joined(parallel.run(problem.solve, problem.parts(), after))
 
 
 def joined(pieces: list[Weights]) -> Weights:

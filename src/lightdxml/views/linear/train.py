@@ -7,6 +7,7 @@ that is no hard negative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,23 +33,26 @@ def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
     documents, n_labels = Documents.of(data.X), data.n_labels
-    frequent, rest = split_by_frequency(data.label_frequency, documents, options)
+    frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
-        cost = _choose_cost(documents, data.Y, frequent, options, seed)
+        cost = _choose_cost(run, documents, frequent)
         every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
     def against(hard: NDArray[np.int32], solver: Any) -> Problem:
-        negatives = _negatives(data.Y, _near(run), hard, rest, options)
+        negatives = negatives_of(data.Y, _near(run), hard, rest, options)
         return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
 
-    on_all = run.solve(_PHASE, _FREQUENT, all_documents)
-    nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
-    first = run.solve(_PHASE, _FIRST, lambda: against(nothing, FIRST_ROUND))
-    hard = _hard_negatives(run, lambda: _inverted([first], run, "float32", frequent[:0]))
+    def first_round() -> InvertedIndex:
+        nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
+        first = run.solve(_PHASE, _FIRST, rest, lambda: against(nothing, FIRST_ROUND))
+        return _inverted([first], run, "float32", frequent[:0])
+
+    on_all = run.solve(_PHASE, _FREQUENT, frequent, all_documents)
+    hard = _hard_negatives(run, first_round)
     run.forget(_PHASE, _FIRST)
-    final = run.solve(_PHASE, _FINAL, lambda: against(hard, FINAL_ROUND))
+    final = run.solve(_PHASE, _FINAL, rest, lambda: against(hard, FINAL_ROUND))
     return LinearView(_inverted([on_all, final], run, run.config.precision, on_all.classes), options.proposals)
 
 
@@ -60,17 +64,18 @@ def refit(run: Run) -> LinearView:
     data, options, view = run.data, run.config.linear, run.views["linear"]
     assert isinstance(view, LinearView)
     X, Y = run.all_documents
-    on_all, final = run.solved(_PHASE, _FREQUENT), run.solved(_PHASE, _FINAL)
-    labels = np.setdiff1d(data.Y_validation.indices, on_all.classes).astype(np.int32)
+    frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
+    on_all, final = run.solved(_PHASE, _FREQUENT, frequent), run.solved(_PHASE, _FINAL, rest)
+    labels = np.setdiff1d(data.Y_validation.indices, frequent).astype(np.int32)
 
     def problem() -> Problem:
         held_out = _wrong_labels(view.index, data.X_validation, data.Y_validation, options.hard_negatives)
         hard = np.concatenate([run.product(_PHASE, _HARD)["labels"], held_out])
         near = np.concatenate([_near(run), run.dense.nearest(data.X_validation, _near(run).shape[1])])
-        negatives = _negatives(Y, near, hard, labels, options)
+        negatives = negatives_of(Y, near, hard, labels, options)
         return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
 
-    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", problem)
+    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", labels, problem)
     # Of a label that was trained twice the last weights count.
     trained = [on_all, final, again]
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
@@ -87,20 +92,19 @@ def _inverted(trained: list[Weights], run: Run, precision: str, dense: NDArray[n
 
 
 def split_by_frequency(
-    frequency: NDArray[np.integer[Any]], documents: Documents, options: LinearOptions
+    frequency: NDArray[np.integer[Any]], X: csr_matrix, options: LinearOptions
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the labels to train on all documents, as many as the work allows, and the others that have documents."""
-    work = documents.X.nnz + options.document_work * documents.X.shape[0]
+    work = X.nnz + options.document_work * X.shape[0]
     known = int(np.count_nonzero(frequency))
     order = np.argsort(-frequency, kind="stable")[:known].astype(np.int32)
     n = min(known, options.frequent_work // max(1, work))
     return np.sort(order[:n]), np.sort(order[n:])
 
 
-def _choose_cost(
-    documents: Documents, Y: csr_matrix, frequent: NDArray[np.int32], options: LinearOptions, seed: int
-) -> float:
+def _choose_cost(run: Run, documents: Documents, frequent: NDArray[np.int32]) -> float:
     """Return the cost with which some frequent labels rank held-out documents best."""
+    Y, options, seed = run.data.Y, run.config.linear, run.config.random_state
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
     held = np.arange(Y.shape[0]) % options.held_out_every == 0
     others = np.flatnonzero(~held).astype(np.int32)
@@ -109,7 +113,9 @@ def _choose_cost(
     X_held, truth = documents.X[held], Y[held][:, tried].toarray()
     precisions = []
     for cost in options.frequent_costs:
-        weights = solve(Problem(documents, label_to_docs, tried, one_group(others, Y.shape[1], cost), FREQUENT, seed))
+        negatives = one_group(others, Y.shape[1], cost)
+        problem = Problem(documents, label_to_docs, tried, negatives, FREQUENT, seed)
+        weights = solve(problem, lambda _: run.tick())
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
         precisions.append(mean_average_precision(margins, truth))
     return options.frequent_costs[int(np.argmax(precisions))]
@@ -126,22 +132,23 @@ def mean_average_precision(scores: NDArray[np.float32], truth: NDArray[np.float3
     return float(((precision * right).sum(axis=0) / np.maximum(right.sum(axis=0), 1)).sum() / max(1, right.shape[1]))
 
 
-def _hard_negatives(run: Run, first_round: Any) -> NDArray[np.int32]:
+def _hard_negatives(run: Run, first_round: Callable[[], InvertedIndex]) -> NDArray[np.int32]:
     """Return the wrong labels that the first round ranks highest for each training document."""
     data, n = run.data, min(run.config.linear.hard_negatives, run.data.n_labels)
-    index: list[InvertedIndex] = []
+    index = None if run.is_done(_PHASE, _HARD) else first_round()
 
     def mine(bounds: tuple[int, int]) -> Arrays:
-        if not index:
-            index.append(first_round())
+        assert index is not None
         rows = slice(*bounds)
-        return {"labels": _wrong_labels(index[0], data.X[rows], data.Y[rows], n)}
+        return {"labels": _wrong_labels(index, data.X[rows], data.Y[rows], n)}
 
-    found = run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine)["labels"]
-    expect(found, "hard negatives", (data.X.shape[0], n), np.int32)
-    if not in_range(found, -1, data.n_labels):
-        raise ValueError("its hard negatives are labels that do not exist")
-    return found
+    def check(product: Arrays) -> NDArray[np.int32]:
+        found = expect(product["labels"], "hard negatives", (data.X.shape[0], n), np.int32)
+        if not in_range(found, -1, data.n_labels):
+            raise ValueError("its hard negatives are labels that do not exist")
+        return found
+
+    return run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine, check)
 
 
 def _wrong_labels(index: InvertedIndex, X: csr_matrix, Y: csr_matrix, n: int) -> NDArray[np.int32]:
@@ -157,7 +164,7 @@ def _padded(Y: csr_matrix) -> NDArray[np.int32]:
     return table
 
 
-def _negatives(
+def negatives_of(
     Y: csr_matrix,
     near: NDArray[np.int32],
     hard: NDArray[np.int32],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,13 @@ def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
     return csr_matrix(diags(scale) @ sums, dtype=np.float32)
 
 
-def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: int, seed: int) -> NDArray[np.int32]:
+def balanced_clusters(
+    rows: csr_matrix,
+    members: NDArray[np.int32],
+    n_clusters: int,
+    seed: int,
+    after: Callable[[int], object] | None = None,
+) -> NDArray[np.int32]:
     """Return the cluster of every row of the matrix, -1 for rows that are not members.
 
     Parameters
@@ -35,6 +42,8 @@ def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: 
         A power of two; every cluster is bisected until there are that many.
     seed
         The same seed gives the same clusters.
+    after
+        Called after bisections: it may stop the clustering by an exception.
 
     Examples
     --------
@@ -65,7 +74,7 @@ def balanced_clusters(rows: csr_matrix, members: NDArray[np.int32], n_clusters: 
                 order[start:stop], first, second, indptr, columns, values, _MAX_ITER, _TOLERANCE, workspace.sums
             )
 
-        parallel.run(bisect, range(len(bounds)))
+        parallel.run(bisect, range(len(bounds)), after)
         halves = [((a, (a + b + 1) // 2), ((a + b + 1) // 2, b)) for a, b in bounds]
         bounds = [half for pair in halves for half in pair]
         depth += 1

@@ -24,7 +24,7 @@ class TreeOptions:
     enabled: bool = setting(True, "Train label trees where there are many labels with few documents.")
     branching: int = setting(64, "Clusters below the root, and below each cluster of an upper level.", low=2)
     max_leaf: int = setting(24, "Labels per cluster of the lowest level, at most.", low=1)
-    cost: float = setting(1.0, "Cost C of an error.", above=0, high=1e6)
+    cost: float = setting(1.0, "Cost C of an error.", above=0, high=1_000_000)
     min_labels: int = setting(2048, "With fewer labels no tree is tried: the linear view does it.", low=0)
     max_documents_per_label: float = setting(20.0, "With more documents per label no tree is tried.", low=0)
     max_trees: int = setting(3, "Trees in the ensemble, at most.", low=1, high=100)

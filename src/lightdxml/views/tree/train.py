@@ -140,13 +140,15 @@ def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, 
     known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
 
     def compute() -> Arrays:
-        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed)}
+        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed, lambda _: run.tick())}
 
-    clusters = run.step(_PHASE, f"{name}, clusters", compute)["clusters"]
-    expect(clusters, "clusters", (centroids.shape[0],), np.int32)
-    if not in_range(clusters[known], 0, n_clusters):
-        raise ValueError("its labels are in clusters that do not exist")
-    return clusters
+    def check(product: Arrays) -> NDArray[np.int32]:
+        clusters = expect(product["clusters"], "clusters", (centroids.shape[0],), np.int32)
+        if not in_range(clusters[known], 0, n_clusters) or not (np.delete(clusters, known) == -1).all():
+            raise ValueError("its labels are in clusters that do not exist")
+        return clusters
+
+    return run.step(_PHASE, f"{name}, clusters", compute, check)
 
 
 def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
@@ -171,7 +173,7 @@ def _separate(
     negatives = Negatives(groups, indptr, members, (cost, cost), None)
     seed = run.config.random_state
     problem = Problem(documents, level.cluster_to_docs, clusters, negatives, SOLVER, seed)
-    return run.solve(phase, name, lambda: problem)
+    return run.solve(phase, name, clusters, lambda: problem)
 
 
 def memory(data: TrainingData, config: Config) -> ViewMemory:

@@ -1,0 +1,90 @@
+"""The settings of a training in words: all of them at the end of `lightdxml train --help`, and those of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import Field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import typer
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperCommand
+
+from lightdxml.cli.output import console
+
+if TYPE_CHECKING:
+    from lightdxml.config import Config
+
+# The fields of `TextOptions` that are options of `lightdxml train`.
+TEXT_SETTINGS = ("ngrams", "min_df", "max_features", "title_weight")
+
+
+class Row(NamedTuple):
+    """A setting for people: its full name, short name, default, possible values and meaning."""
+
+    name: str
+    short: str
+    default: str
+    values: str
+    about: str
+
+
+def rows() -> Iterator[Row]:
+    """Yield all settings that `--set` takes.
+
+    >>> next(rows()).name
+    'dense.dim'
+    """
+    from lightdxml.config import SHORT_NAMES, walk
+
+    short_names = {full: short for short, full in SHORT_NAMES.items()}
+    for name, field, _ in walk():
+        yield row(name, field, short_names.get(name, ""))
+
+
+def row(name: str, field: Field[Any], short: str = "") -> Row:
+    """Return a setting for people."""
+    from lightdxml.settings import expected
+
+    return Row(name, short, plain(field.default), expected(field), field.metadata["about"])
+
+
+def plain(value: Any) -> str:
+    """Return the value of a setting as the command line takes it.
+
+    >>> plain(0.005), plain(True), plain(None), plain((0.25, 0.5))
+    ('0.005', 'true', 'none', '0.25,0.5')
+    """
+    return ",".join(map(plain, value)) if isinstance(value, tuple) else str(value).lower()
+
+
+def nearest_preset(config: Config, n_documents: int) -> tuple[str, dict[str, Any]]:
+    """Return the preset that is closest to a configuration, and the settings that differ, by full name.
+
+    >>> from lightdxml.config import configure
+    >>> nearest_preset(configure("default", 100, {"dim": 7}), 100)
+    ('default', {'dense.dim': 7})
+    """
+    from lightdxml.config import PRESETS, configure, walk
+
+    found = []
+    for preset in PRESETS:
+        base = {name: value for name, _, value in walk(configure(preset, n_documents))}
+        found.append((preset, {name: value for name, _, value in walk(config) if value != base[name]}))
+    return min(found, key=lambda one: len(one[1]))
+
+
+class CommandWithSettings(TyperCommand):
+    """A command whose help ends with a list of all settings."""
+
+    def format_help(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Print the help and the list."""
+        super().format_help(ctx, formatter)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for row in rows():
+            table.add_row(Text(row.name, style="bold cyan"), Text(row.default), Text(row.values, style="dim"))
+        title = "All settings for --set, with defaults and possible values"
+        console.print(Panel(table, title=title, title_align="left", border_style="dim"))
+        console.print(" docs/settings.md explains each setting.\n", highlight=False)

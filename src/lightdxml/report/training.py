@@ -1,0 +1,162 @@
+"""The sections about training and model: loss, validation, weights of the views, `tail`, time, memory, sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from lightdxml.model.model import Model
+from lightdxml.report import figures
+from lightdxml.report import history as log
+from lightdxml.report.history import Curve, History, curve, number, series
+from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
+
+CUTS = (1, 3, 5)
+_NO_HISTORY = "The model has no record of its training."
+_EPOCHS = "classifier epochs"
+
+
+def training(history: History) -> str:
+    """Return loss, validation accuracy and recall of shortlists."""
+    blocks = []
+    epochs, losses = series(history, "classifier", "loss")
+    if losses:
+        line = {"loss": (epochs, losses, figures.BLUE)}
+        chart = figures.lines("loss", "Training loss by epoch", line, (_EPOCHS, "loss per document"), ylim=(0, None))
+        blocks.append(figure(chart, "Loss of the classifier on training documents."))
+    kept = log.kept_validation(history)
+    found = {name: series(history, "validation", name) for name in ("P@1", "PSP@1")}
+    if kept is not None and found["P@1"][1]:
+        lines = {name: (*found[name], color) for name, color in (("P@1", figures.BLUE), ("PSP@1", figures.ORANGE))}
+        chart = figures.lines("validation", "Validation P@1 and PSP@1 by epoch", lines, (_EPOCHS, "%"), kept[0])
+        caption = "Accuracy of the dense views on validation documents, at every refresh. The best ones are kept."
+        blocks.append(figure(chart, caption))
+    if not blocks:
+        return note(_NO_HISTORY)
+    epochs, recalls = series(history, "shortlist", "recall")
+    if recalls and min(recalls) < 1:
+        line = {"recall": (epochs, [100 * recall for recall in recalls], figures.GREEN)}
+        axes = (_EPOCHS, "% of the exact shortlist")
+        chart = figures.lines("shortlist", "Recall of the shortlists by epoch", line, axes, ylim=(None, 100.5))
+        blocks.append(figure(chart, "Percentage of the nearest labels that the index finds."))
+    exact = note("The index found all of the nearest labels: the recall of the shortlists was 100 %.")
+    return side_by_side(*blocks) + (exact if recalls and min(recalls) == 1 else "")
+
+
+def weights(model: Model, history: History) -> str:
+    """Return the weight of each view, and the accuracy that other weights would have given."""
+    rows = [
+        (text(name), text(view.about), f"{model.blend.weights.get(name, 0):.3g}") for name, view in model.views.items()
+    ]
+    shown = table(("view", "", "weight"), rows, words=(0, 1), kind="plain")
+    blend, kept, options = log.chosen_blend(history), log.kept_validation(history), model.config.blend
+    if blend is not None:
+        symbol, chosen, points = "γ", number(blend, "gamma"), log.gamma_curve(blend)
+        axis = "γ: 0 dense views only, 1 linear view only"
+        meaning = (
+            "The logarithm of a score is the weighted sum of the log-scores of the views. γ is the weight of the linear"
+            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {number(blend, 'beta') or 0:g}, and"
+            " nearness gets 1 − β."
+        )
+        rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
+    else:
+        entry = kept[1] if kept is not None else {}
+        symbol, chosen, points = "β", number(entry, "beta"), curve(entry.get("curve"))
+        axis = "β: 0 label embeddings only, 1 classifier only"
+        meaning = "The score is β · classifier + (1 − β) · nearness."
+        rule = f"are within {options.tolerance:g} points of the best"
+    if chosen is None or not points:
+        return shown + note("The model has no record of how the weights were chosen.")
+    if len(points) < 2:
+        return shown + note(f"{meaning} {symbol} is {chosen:g}; no other value was tried.")
+    rule = f"Of the values whose P@1, P@3 and P@5 on validation documents {rule}, the one with the best PSP is chosen."
+    chart = figures.trade_off(symbol, points, axis, (symbol, chosen))
+    caption = f"Accuracy by {symbol} on validation documents."
+    return side_by_side(
+        figure(chart, caption) + note(f"{meaning} {rule}"), shown + _curve_table(symbol, points, chosen)
+    )
+
+
+def _curve_table(symbol: str, points: Curve, chosen: float) -> str:
+    # Half of the 21 values of β are enough.
+    step = 2 if len(points) > 15 else 1
+    rows = [
+        [
+            f"<b>{value:g} ✓</b>" if value == chosen else f"{value:g}",
+            *(percent(one) for name in ("P", "PSP") for one in (found[f"{name}@1"], _mean(found, name))),
+        ]
+        for i, (value, found) in enumerate(points)
+        if i % step == 0 or value == chosen
+    ]
+    return table((symbol, "P@1", "mean P", "PSP@1", "mean PSP"), rows)
+
+
+def _mean(found: dict[str, float], name: str) -> float:
+    return sum(found[f"{name}@{k}"] for k in CUTS) / len(CUTS)
+
+
+def tail(history: History) -> str:
+    """Return what `tail` gains for rare labels, and what it costs."""
+    points = curve(next((entry.get("curve") for entry in reversed(history) if entry.get("phase") == "tail"), None))
+    if len(points) < 2:
+        return note("The model has no record of the effect of <code>tail</code>.")
+    if all(found == points[0][1] for _, found in points):
+        return note("<code>tail</code> changed nothing on validation documents.")
+    rows = [
+        [f"{value:g}", *(percent(found[f"{name}@{k}"]) for name in ("P", "PSP") for k in CUTS)]
+        for value, found in points
+    ]
+    meaning = note(
+        "<code>tail</code> is an option of predict, evaluate and explain. It lowers the scores of frequent labels. All"
+        " other sections of this report use 0."
+    )
+    chart = figures.trade_off("tail", points, "tail: 0 for precision, 1 for rare labels")
+    columns = ("tail", *(f"{name}@{k}" for name in ("P", "PSP") for k in CUTS))
+    return side_by_side(figure(chart, "Accuracy by tail on validation documents.") + meaning, table(columns, rows))
+
+
+def phases(history: History) -> str:
+    """Return how long each phase of training took, and the peak memory until its end."""
+    spent = [phase for phase in log.phases(history) if phase.seconds > 0]
+    if not spent:
+        return note(_NO_HISTORY)
+    total = sum(phase.seconds for phase in spent)
+    rows = [
+        (
+            text(phase.name, NAME),
+            phase.seconds,
+            (
+                duration(phase.seconds),
+                f"{100 * phase.seconds / total:.1f} %",
+                f"{phase.times:,}",
+                "–" if phase.peak_mb is None else size(1e6 * phase.peak_mb),
+            ),
+        )
+        for phase in spent
+    ]
+    explained = f"Total: {duration(total)}. Peak memory is that of the process from its start to the end of the phase."
+    return bars(rows, ("phase", "time", "", "runs", "peak memory")) + note(explained)
+
+
+def arrays(model: Model) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a model by name, largest first."""
+    found = {name: array for view in model.views.values() for name, array in view.arrays().items()}
+    found["label_frequency"] = model.label_frequency
+    if model.vectorizer is not None:
+        found["idf"] = model.vectorizer.idf
+    return dict(sorted(found.items(), key=lambda item: -item[1].nbytes))
+
+
+def sizes(model: Model) -> str:
+    """Return the size of each array of the model."""
+    rows = [
+        (
+            text(name, NAME),
+            float(one.nbytes),
+            (size(one.nbytes), " × ".join(f"{n:,}" for n in one.shape), str(one.dtype)),
+        )
+        for name, one in arrays(model).items()
+        if one.nbytes
+    ]
+    return bars(rows, ("array", "size", "shape", "type"))

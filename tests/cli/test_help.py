@@ -1,0 +1,67 @@
+"""`--help`, and the page of all settings."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from lightdxml.cli import app
+from lightdxml.cli.settings import TEXT_SETTINGS, plain
+from lightdxml.cli.settings_page import page
+from lightdxml.config import Config, configure, full_name, walk
+from lightdxml.text.tfidf import TextOptions
+from tests.support.commands import run
+
+COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "report", "info", "compress", "bench")
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def train_options() -> dict[str, Any]:
+    command: Any = get_command(app)
+    return {option.name: option for option in command.commands["train"].params}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_in_its_help(command: str) -> None:
+    assert f"Example: lightdxml {command}" in re.sub(r"\s+", " ", run(command, "--help")) or command == "predict"
+    assert "Example: " in run(command, "--help")
+
+
+def test_the_help_of_train_lists_all_settings() -> None:
+    shown = run("train", "--help")
+    for name, _, value in walk():
+        assert re.search(rf"{re.escape(name)}\s+{re.escape(plain(value))}\s", shown), name
+
+
+def test_defaults_in_the_help_of_train_are_those_of_the_settings() -> None:
+    settings = {name: plain(value) for name, _, value in walk()}
+    small = {name: plain(value) for name, _, value in walk(configure("default", 10_000))}
+    checked = 0
+    for name, option in train_options().items():
+        stated = re.search(r"Default: ([\w.]+?)(?:; ([\d.]+) below 20,000 documents)?\.$", option.help or "")
+        if stated is None or name in ("n_jobs", "every"):
+            continue
+        full = full_name(name)
+        assert (stated[1], stated[2] or stated[1]) == (settings[full], small[full]), name
+        checked += 1
+    assert checked == 10
+
+
+def test_text_options_of_train_have_the_defaults_of_the_vectorizer() -> None:
+    assert {name: train_options()[name].default for name in TEXT_SETTINGS} == {
+        name: getattr(TextOptions(), name) for name in TEXT_SETTINGS
+    }
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    """If it is not: `python -m lightdxml.cli.settings_page > docs/settings.md`."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_values_on_the_page_can_be_set() -> None:
+    changed = configure(settings={name: plain(value) for name, _, value in walk()})
+    assert changed == Config()

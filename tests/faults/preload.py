@@ -1,0 +1,11 @@
+"""Imports and compiled kernels of `lightdxml train`, loaded once by the process that all children are forked from."""
+
+from __future__ import annotations
+
+from lightdxml.cli import main
+from lightdxml.estimator import LightDXML
+
+__all__ = ["main"]
+
+# One thread: threads do not survive a fork.
+LightDXML(dim=16, epochs=1, n_jobs=1, options={"tree.min_labels": 0}).fit([[1, 0], [0, 1]] * 20, [[0], [1]] * 20)

@@ -1,0 +1,207 @@
+"""The sampled one-vs-all step against dense NumPy and finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.kernels import adam, classifier
+from lightdxml.kernels.precision import as_bits, dequantize_classifier, quantize_int8
+
+
+def dense_loss(X: NDArray[Any], W: NDArray[Any], Y: NDArray[Any], weight: NDArray[Any]) -> float:
+    """Binary cross-entropy with logits of all pairs, in float64."""
+    scores = X.astype(np.float64) @ W[:, :-1].T.astype(np.float64) + W[:, -1]
+    return float((weight * (np.logaddexp(0, scores) - scores * Y)).sum())
+
+
+def batch(rng: np.random.Generator, B: int = 6, L: int = 5, D: int = 7) -> tuple[Any, Any, Any]:
+    X = rng.normal(size=(B, D)).astype(np.float32)
+    W = rng.normal(size=(L, D + 1)).astype(np.float32)
+    Y = csr_matrix((rng.random((B, L)) < 0.4).astype(np.float32))
+    return X, W, Y
+
+
+@dataclass
+class Step:
+    """The result of one training step."""
+
+    loss: float
+    gradient: NDArray[np.float32]
+    W: NDArray[np.float32]
+    mean: NDArray[np.uint16]
+
+
+@dataclass
+class Pairs:
+    """The pairs of a batch, by document."""
+
+    labels: NDArray[np.int32]
+    targets: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+
+
+def collect(
+    Y: csr_matrix, shortlists: NDArray[np.int32], random_labels: NDArray[np.int32], random_weight: float = 1.0
+) -> Pairs:
+    n = Y.nnz + shortlists.size + random_labels.size
+    pairs = Pairs(
+        np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32),
+        np.empty(Y.shape[0] + 1, dtype=np.int64),
+    )  # fmt: skip
+    classifier.collect_pairs(
+        np.arange(Y.shape[0]), Y.indptr.astype(np.int64), Y.indices, shortlists, random_labels, random_weight,
+        np.zeros(Y.shape[1], dtype=np.int64), 1, pairs.labels, pairs.targets, pairs.weights, pairs.indptr,
+    )  # fmt: skip
+    return pairs
+
+
+def run_step(
+    X: NDArray[Any],
+    W: NDArray[Any],
+    Y: csr_matrix,
+    shortlists: NDArray[Any],
+    rate: float = 0.0,
+    square: NDArray[np.float32] | None = None,
+    min_gradient: float = 0.0,
+) -> Step:
+    """Train the labels of one batch."""
+    pairs, (B, L) = collect(Y, shortlists, np.empty((len(X), 0), dtype=np.int32)), Y.shape
+    n_pairs = pairs.indptr[-1]
+    columns, column_indptr = np.empty(L, dtype=np.int32), np.empty(L + 1, dtype=np.int64)
+    rows, positions = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
+    counts = np.zeros(L, dtype=np.int32)
+    n = classifier.group_by_column(pairs.indptr, pairs.labels, counts, columns, column_indptr, rows, positions)
+    step = Step(0.0, np.zeros_like(X), W.copy(), adam.zero_means(W))
+    step.loss = classifier.train_step(
+        0, n, columns, column_indptr, rows, positions, pairs.targets, pairs.weights, X,
+        np.einsum("ij,ij->i", X, X) + np.float32(1), step.W, step.mean,
+        np.zeros(L, dtype=np.float32) if square is None else square.copy(), np.float32(1 / B), np.float32(rate),
+        np.float32(min_gradient), step.gradient,
+    )  # fmt: skip
+    return step
+
+
+def all_labels(B: int, L: int) -> NDArray[np.int32]:
+    return np.tile(np.arange(L, dtype=np.int32), (B, 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_loss_with_all_labels_is_the_full_one_vs_all_loss(seed: int) -> None:
+    X, W, Y = batch(np.random.default_rng(seed))
+    loss = run_step(X, W, Y, all_labels(*Y.shape)).loss
+    assert loss == pytest.approx(dense_loss(X, W, Y.toarray(), np.ones(Y.shape)), rel=1e-5)
+
+
+def test_only_positives_and_shortlisted_labels_count() -> None:
+    X, W, Y = batch(np.random.default_rng(4))
+    shortlists = np.array([[0, -1], [1, 2], [2, 0], [-1, -1], [4, 3], [0, 4]], dtype=np.int32)
+    weight = Y.toarray().copy()
+    for i, row in enumerate(shortlists):
+        weight[i, row[row >= 0]] = 1
+    loss = run_step(X, W, Y, shortlists).loss
+    assert loss == pytest.approx(dense_loss(X, W, Y.toarray(), weight), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_gradient_to_the_documents_agrees_with_finite_differences(seed: int) -> None:
+    X, W, Y = batch(np.random.default_rng(seed))
+    gradient = run_step(X, W, Y, all_labels(*Y.shape)).gradient
+    numeric = np.empty_like(X, dtype=np.float64)
+    step = 1e-4
+    for i in np.ndindex(X.shape):
+        up, down = X.astype(np.float64), X.astype(np.float64)
+        up[i] += step
+        down[i] -= step
+        ones = np.ones(Y.shape)
+        numeric[i] = (dense_loss(up, W, Y.toarray(), ones) - dense_loss(down, W, Y.toarray(), ones)) / (2 * step)
+    # The step averages over the batch.
+    np.testing.assert_allclose(gradient * len(X), numeric, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("documents", [6, 1])
+def test_weights_move_as_adam_with_one_step_size_per_row_moves_them(documents: int) -> None:
+    X, W, Y = batch(np.random.default_rng(1), B=documents)
+    state = run_step(X, W, Y, all_labels(*Y.shape), rate=float(adam.bias_corrected_rate(0.1, 1)))
+    scores = X @ W[:, :-1].T + W[:, -1]
+    error = (1 / (1 + np.exp(-scores)) - Y.toarray()) / len(X)
+    gradient = np.concatenate([error.T @ X, error.sum(axis=0)[:, None]], axis=1)
+    means = (state.mean.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_allclose(means, 0.1 * gradient, rtol=2**-8, atol=1e-6)
+    # The first step is the learning rate, times the gradient over its root mean square.
+    size = np.sqrt((gradient**2).mean(axis=1, keepdims=True))
+    np.testing.assert_allclose(state.W, W - 0.1 * gradient / size, rtol=1e-3, atol=1e-4)
+
+
+def test_labels_with_a_gradient_far_below_their_running_mean_are_skipped() -> None:
+    X, W, Y = batch(np.random.default_rng(1))
+    square = np.array([0, 1e5, 0, 1e5, 0], dtype=np.float32)
+    full, sparing = (run_step(X, W, Y, all_labels(*Y.shape), 0.1, square, share) for share in (0.0, 0.01))
+    assert full.loss == sparing.loss
+    assert (full.W != W).any(axis=1).tolist() == [True] * 5
+    assert (sparing.W != W).any(axis=1).tolist() == [True, False, True, False, True]
+    assert not np.allclose(full.gradient, sparing.gradient)
+
+
+def test_labels_outside_the_batch_are_not_touched() -> None:
+    X, W, Y = batch(np.random.default_rng(2), L=6)
+    Y = Y.tolil()
+    Y[:, 5] = 0
+    shortlists = np.zeros((len(X), 1), dtype=np.int32)
+    state = run_step(X, W, csr_matrix(Y), shortlists, rate=0.1)
+    np.testing.assert_array_equal(state.W[5], W[5])
+
+
+def test_huge_scores_give_a_finite_loss() -> None:
+    X, W, Y = batch(np.random.default_rng(0))
+    step = run_step(X * 1e4, W * 1e4, Y, all_labels(*Y.shape))
+    assert np.isfinite(step.loss)
+    assert np.isfinite(step.gradient).all()
+
+
+def test_random_negatives_are_weighted_and_never_positives() -> None:
+    Y = csr_matrix(np.eye(4, 50, dtype=np.float32))
+    drawn = np.random.default_rng(0).integers(0, 50, (4, 40)).astype(np.int32)
+    pairs = collect(Y, np.empty((4, 0), dtype=np.int32), drawn, random_weight=7.0)
+    for b in range(4):
+        own = slice(pairs.indptr[b], pairs.indptr[b + 1])
+        labels = pairs.labels[own].tolist()
+        assert labels[0] == b
+        assert set(labels) == {b, *drawn[b].tolist()}
+        assert len(set(labels)) == len(labels)
+        assert pairs.weights[own].tolist() == [1.0] + [7.0] * (len(labels) - 1)
+        assert pairs.targets[own].tolist() == [1.0] + [0.0] * (len(labels) - 1)
+
+
+def test_entries_grouped_by_column_are_the_transpose() -> None:
+    matrix = csr_matrix((np.random.default_rng(0).random((20, 9)) < 0.3).astype(np.float32))
+    counts = np.zeros(9, dtype=np.int32)
+    columns, indptr = np.empty(9, dtype=np.int32), np.empty(10, dtype=np.int64)
+    rows, positions = np.empty(matrix.nnz, dtype=np.int32), np.empty(matrix.nnz, dtype=np.int64)
+    given = matrix.indptr.astype(np.int64), matrix.indices
+    n = classifier.group_by_column(*given, counts, columns, indptr, rows, positions)
+    transposed = csr_matrix(matrix.T)
+    assert not counts.any()
+    for c in range(n):
+        expected = transposed.indices[transposed.indptr[columns[c]] : transposed.indptr[columns[c] + 1]]
+        assert rows[indptr[c] : indptr[c + 1]].tolist() == expected.tolist()
+        assert (matrix.indices[positions[indptr[c] : indptr[c + 1]]] == columns[c]).all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_logits_are_those_of_the_dense_product(precision: str) -> None:
+    X, W, _ = batch(np.random.default_rng(5), L=9, D=33)
+    stored = quantize_int8(W[:, :-1].copy(), W[:, -1]) if precision == "int8" else W.astype(precision)
+    candidates = np.tile(np.array([8, -1, 3, 0, 1, 7, 7, 2, 6, 5, 4], dtype=np.int32), (6, 1))
+    out = np.empty(candidates.shape, dtype=np.float32)
+    classifier.logits(0, 6, X, as_bits(stored), candidates, out)
+    weights = dequantize_classifier(stored)
+    expected = (X @ weights[:, :-1].T + weights[:, -1])[:, candidates[0]]
+    expected[:, 1] = -np.inf
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)

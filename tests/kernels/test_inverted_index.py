@@ -1,0 +1,73 @@
+"""Search of an inverted index against dense products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, random
+
+from lightdxml.kernels import inverted_index
+from lightdxml.kernels.precision import as_bits
+
+
+def search(
+    X: csr_matrix, W: NDArray[Any], biases: NDArray[np.float32], dense: list[int], known: NDArray[np.int32], k: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
+    """Search weights of one row per label, whose type is kept."""
+    by_feature, n = csr_matrix(W.T.astype(np.float32)), len(biases)
+    found, scores = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
+    known_scores = np.empty(known.shape, dtype=np.float32)
+    totals, marks = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
+    inverted_index.search(
+        0, X.shape[0], X.indptr.astype(np.int64), X.indices, X.data, by_feature.indptr.astype(np.int64),
+        by_feature.indices, as_bits(by_feature.data.astype(W.dtype)), biases, np.array(dense, dtype=np.int32), known,
+        totals, marks, found, scores, known_scores,
+    )  # fmt: skip
+    assert not totals.any()
+    assert not marks.any()
+    return found, scores, known_scores
+
+
+def documents(n: int, seed: int = 7) -> csr_matrix:
+    return csr_matrix(random(n, 25, 0.3, format="csr", random_state=seed, dtype=np.float32), dtype=np.float32)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float16])
+def test_scores_are_those_of_the_dense_product(precision: Any) -> None:
+    rng = np.random.default_rng(3)
+    W = np.where(rng.random((12, 25)) < 0.3, rng.normal(size=(12, 25)), 0).astype(precision)
+    biases, X = rng.normal(size=12).astype(np.float32), documents(40)
+    known = rng.integers(-1, 12, (40, 1)).astype(np.int32)
+    found, scores, known_scores = search(X, W, biases, [1, 4], known, 4)
+    truth = X.toarray().astype(np.float64) @ W.T.astype(np.float64) + biases
+    reachable = ((X.toarray() != 0).astype(int) @ (W.T != 0).astype(int) > 0) | np.isin(np.arange(12), [1, 4])
+    for i in range(40):
+        given = known[i, 0]
+        if given >= 0:
+            assert known_scores[i, 0] == pytest.approx(truth[i, given], abs=1e-4)
+        allowed = [j for j in range(12) if reachable[i, j] and j != given]
+        expected = sorted(allowed, key=lambda j: -truth[i, j])[:4]
+        chosen = found[i][found[i] >= 0]
+        assert sorted(chosen.tolist()) == sorted(expected)
+        np.testing.assert_allclose(scores[i][found[i] >= 0], truth[i, chosen], atol=1e-4)
+
+
+def test_rows_are_padded_if_fewer_labels_can_be_found() -> None:
+    no_weights, none = np.zeros((5, 25), dtype=np.float32), np.empty((2, 0), dtype=np.int32)
+    found, scores, _ = search(documents(2), no_weights, np.zeros(5, dtype=np.float32), [2], none, 5)
+    assert [sorted(row) for row in found.tolist()] == [[-1, -1, -1, -1, 2]] * 2
+    assert not scores.any()
+
+
+def test_ties_go_to_the_lower_label_in_any_order_of_pushes() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores = rng.integers(0, 3, 40).astype(np.float32)
+        expected = sorted(range(40), key=lambda i: (-scores[i], i))[:10]
+        found, heap, size = np.empty(10, dtype=np.int32), np.empty(10, dtype=np.float32), 0
+        for label in rng.permutation(40):
+            size = inverted_index.push(found, heap, size, label, scores[label])
+        assert sorted(found.tolist()) == sorted(expected)

@@ -1,0 +1,172 @@
+"""Prediction: rankings, scores, explanations, and metrics that hold for the model that is saved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML, load
+from lightdxml.config import PRESETS
+from lightdxml.metrics import evaluate, inverse_propensity
+from lightdxml.model.model import predict
+from lightdxml.validation import check_features, check_labels, split
+from tests.support.configs import FOUR_VIEWS, PAPER, SMALL
+from tests.support.data import noisy_topics, topics
+from tests.support.indexes import needs_rabitq
+
+Documents = tuple[csr_matrix, csr_matrix]
+
+
+@pytest.fixture(params=["four_views", "paper_model"])
+def model(request: pytest.FixtureRequest) -> LightDXML:
+    found: LightDXML = request.getfixturevalue(request.param)
+    return found
+
+
+def test_the_best_labels_come_first_with_scores_from_0_to_1(model: LightDXML) -> None:
+    X, Y = topics(100, seed=1)
+    labels, scores = model.rank(X, 12)
+    assert (np.diff(scores, axis=1) <= 0).all()
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert ((labels >= 0) == (scores > 0)).all()
+    assert evaluate(Y, labels, k=1)["P@1"] > 80
+
+
+@pytest.mark.parametrize("tail", [0.0, 0.7])
+def test_one_document_at_a_time_gets_the_bits_of_a_batch(model: LightDXML, tail: float) -> None:
+    X, _ = topics(30, seed=3)
+    labels, scores = model.rank(X, 5, tail=tail)
+    for i in range(30):
+        one, score = model.rank(X[i], 5, tail=tail)
+        np.testing.assert_array_equal(one[0], labels[i])
+        np.testing.assert_array_equal(score[0], scores[i])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_predictions_do_not_depend_on_the_number_of_threads(model: LightDXML, n_jobs: int) -> None:
+    X, _ = topics(50, seed=3)
+    other = LightDXML(n_jobs=n_jobs)
+    other.model_ = model.model_
+    for found, expected in zip(other.rank(X, 5), model.rank(X, 5), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("index", ["exact", pytest.param("rabitq", marks=needs_rabitq)])
+@pytest.mark.parametrize("k", [2, 4])
+def test_one_document_gets_the_bits_of_a_batch_among_equal_labels(k: int, index: str) -> None:
+    """Labels that always occur together have equal embeddings: which of them are candidates must not differ."""
+    X, Y = topics(100)
+    triplets = csr_matrix(np.repeat(Y.toarray(), 3, axis=1))
+    trained = LightDXML(shortlist_size=k, index=index, options=PAPER | {"epochs": 2}).fit(X, triplets)
+    labels, scores = trained.rank(X, k)
+    for i in range(0, 100, 3):
+        one, score = trained.rank(X[i], k)
+        np.testing.assert_array_equal(one[0], labels[i])
+        np.testing.assert_array_equal(score[0], scores[i])
+
+
+def test_features_and_base_add_up_to_the_score(model: LightDXML) -> None:
+    X, _ = topics(8, seed=3)
+    for tail in (0.0, 1.0):
+        rows = model.predict(X, 3, tail=tail)
+        for row, explanations in zip(rows, model.explain(X, 3, tail=tail), strict=True):
+            assert [one.label for one in explanations] == row
+            for one in explanations:
+                total = one.base + sum(value for _, value in one.parts) + one.tail
+                assert total == pytest.approx(one.score, abs=1e-5)
+                sizes = [abs(value) for _, value in one.parts]
+                assert sizes == sorted(sizes, reverse=True)
+                assert (one.tail < 0) == (tail > 0)
+
+
+def test_a_document_without_features_gets_no_label(model: LightDXML) -> None:
+    X = csr_matrix(topics(4)[0].toarray() * np.array([[1], [0], [1], [0]]))
+    labels, scores = model.rank(X, 3)
+    assert (labels[[1, 3]] == -1).all()
+    assert (scores[[1, 3]] == 0).all()
+    assert (labels[[0, 2]] >= 0).all()
+    assert model.explain(X[1], 3) == [[]]
+
+
+def test_more_documents_than_one_chunk_are_predicted_alike(model: LightDXML, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = topics(50, seed=3)
+    expected = model.rank(X, 5)
+    monkeypatch.setattr("lightdxml.model.model._DOCUMENTS", 7)
+    for found, one in zip(model.rank(X, 5), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+def test_views_without_a_weight_are_not_evaluated(four_views: LightDXML) -> None:
+    X = check_features(topics(5)[0])
+    trained = four_views.model_
+    # The blend gives the tree no weight: a model without it predicts the same.
+    weights = {name: weight for name, weight in trained.blend.weights.items() if name != "tree"}
+    blend = type(trained.blend)(weights)  # type: ignore[call-arg]
+    views = {name: view for name, view in trained.views.items() if name != "tree"}
+    without = replace(trained, blend=blend, views=views)
+    for found, expected in zip(predict(without, X), predict(replace(trained, blend=blend), X), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+# Small versions of the paper's settings: its blend, encoder, schedule and negatives.
+SHORT = {"dim": 16, "shortlist_size": 8, "epochs": 2, "dense.label_epochs": 1, "dense.refresh_every": 1}
+CHOSEN = {"blend.beta": None, "blend.gamma": None, "blend.tail_documents": 10}
+# One and three trees. Choices are not given: they are made.
+ONE_TREE = FOUR_VIEWS | CHOSEN | {"tree.max_trees": 1}
+THREE_TREES = FOUR_VIEWS | CHOSEN | {"tree.max_trees": 3}
+
+
+def trees_of(model: LightDXML) -> int:
+    view = model.model_.views.get("tree")
+    return 0 if view is None else int(view.facts()["trees"])
+
+
+@pytest.mark.parametrize("held_out", [True, False], ids=["held-out documents", "dev part"])
+@pytest.mark.parametrize(
+    ("settings", "trees"), [(SMALL, 0), (PAPER, 0), (ONE_TREE, 1), (THREE_TREES, 3)], ids=["default", "paper", "1", "3"]
+)
+def test_metrics_are_those_of_the_saved_model(
+    tmp_path: Path, held_out: bool, settings: dict[str, Any], trees: int
+) -> None:
+    """They once were those of one tree, and three were shipped with other weights."""
+    X, Y = topics()
+    estimator = LightDXML(options=settings | {"refit": False, "validation_fraction": 0.2})
+    if held_out:
+        parts = split(check_features(X), check_labels(Y), estimator.config(300))
+        estimator.fit(X, Y)
+    else:
+        parts = X, Y, *topics(120, seed=5)
+        estimator.fit(X, Y, dev=parts[2:])
+    check_metrics(estimator, parts, tmp_path)
+    assert trees_of(estimator) == trees
+
+
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name.startswith("paper/")])
+def test_metrics_of_the_papers_presets_are_those_of_the_saved_model(tmp_path: Path, preset: str) -> None:
+    X, Y = noisy_topics()
+    dev = noisy_topics(120, seed=5)
+    estimator = LightDXML(preset, options=SHORT).fit(X, Y, dev=dev)
+    check_metrics(estimator, (X, Y, *dev), tmp_path)
+    assert estimator.model_.blend.kind == "paper"
+    assert estimator.model_.blend.weights["classifier"] == PRESETS[preset].blend.beta
+
+
+def check_metrics(trained: LightDXML, parts: tuple[csr_matrix, ...], folder: Path) -> None:
+    trained.save(folder / "model")
+    saved = load(folder / "model")
+    _, Y, X_validation, Y_validation = parts
+    ranked, _ = saved.rank(X_validation, 5)
+    expected = evaluate(Y_validation, ranked, k=(1, 3, 5), inv_propensity=inverse_propensity(Y))
+    assert saved.model_.metrics == expected
+    # So is every point of the curve of `tail`, where the counts are those of the training documents.
+    if saved.model_.n_documents == Y.shape[0]:
+        (curve,) = (entry["curve"] for entry in saved.history_ if entry["phase"] == "tail")
+        for tail, measured in curve[::5]:
+            ranked, _ = saved.rank(X_validation, 5, tail=tail)
+            found = evaluate(Y_validation, ranked, k=(1, 3, 5), inv_propensity=inverse_propensity(Y))
+            assert found == pytest.approx(measured)

@@ -1,0 +1,218 @@
+"""The page that `lightdxml report` writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML
+from lightdxml.data import Dataset, Split, Texts, save
+from lightdxml.report import training
+from tests.support.commands import run
+
+HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
+FAST: dict[str, Any] = {"dim": 8, "epochs": 4, "dense.refresh_every": 2, "shortlist_size": 3, "random_state": 1}
+HEADINGS = (
+    "Accuracy",
+    "Rare and frequent labels",
+    "Precision or rare labels",
+    "Confused labels",
+    "Examples",
+    "Training",
+    "Weights of the views",
+    "Time and memory",
+    "Size of the model",
+    "Reproduce",
+)
+
+
+class Reader(HTMLParser):
+    """Follows open tags, and collects text and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.ids: list[str] = []
+        self.tags: set[str] = set()
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        self.links += [value or "" for name, value in attrs if name in ("href", "src", "xlink:href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def read(page: str) -> Reader:
+    """Read a page, which must be well formed, safe and self-contained."""
+    reader = Reader()
+    reader.feed(page)
+    reader.close()
+    assert reader.open == []
+    assert len(set(reader.ids)) == len(reader.ids), "ids are not unique"
+    assert all(link.startswith("#") for link in reader.links)
+    assert reader.tags.isdisjoint({"script", "link", "img", "iframe"})
+    namespaces = r'xmlns(:xlink)?="http://www\.w3\.org/[^"]*"'
+    assert "http" not in re.sub(namespaces, "", page).replace("http-equiv", "")
+    assert not re.search(r"url\((?!#)|@import", page)
+    return reader
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    texts = ["a purring cat", "a barking dog", "a cat and a dog", "nothing at all"] * 10
+    Y = csr_matrix([[1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 1]] * 10, dtype=np.float32)
+    test_texts = ["the purring", "some barking", "<b>bold</b> nothing", "a cat, a dog", "unlabelled"]
+    test_Y = csr_matrix([[1, 0, 0], [1, 1, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0]], dtype=np.float32)
+    test = Split(Y=test_Y, texts=Texts(test_texts))
+    return Dataset("tiny", Split(Y=Y, texts=Texts(texts)), test, label_names=[HOSTILE, "dog", "none"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, data: Dataset) -> Path:
+    """A folder with a model and its data."""
+    folder = tmp_path_factory.mktemp("report")
+    save(data, folder / "tiny", "jsonl")
+    assert data.train.texts is not None
+    estimator = LightDXML(options=FAST).fit(list(data.train.texts), data.train.Y, label_names=data.label_names)
+    estimator.save(folder / "model")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    """The report about that model, in the default file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert "model-report.html" in run("report", folder / "model", "--data", folder / "tiny")
+    return (folder / "model-report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> None:
+    reader = read(page)
+    words = " ".join(reader.words)
+    for heading in HEADINGS:
+        assert heading in words
+    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "precision @5"):
+        assert drawn in reader.words
+    assert "γ is 0.4; no other value was tried." in words
+    assert "Document 0" in reader.words
+
+
+def test_the_figures_are_those_of_evaluate(folder: Path, page: str) -> None:
+    figures = json.loads(run("evaluate", folder / "model", folder / "tiny", "--json"))
+    for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1"):
+        cells = "".join(f'<td class="number">{figures[f"{name}@{k}"]:.2f}</td>' for k in (1, 3, 5))
+        assert f"<td>{name}</td>{cells}" in page
+
+
+def test_hostile_names_and_texts_are_escaped(page: str) -> None:
+    assert "<script" not in page
+    assert "\x00" not in page
+    shown = '<script>alert("x")</script> & $\\frac{ \' 😀 </svg>'
+    assert shown in read(page).words
+    assert "<b>bold</b> nothing" in read(page).words
+
+
+def test_the_report_has_the_same_bytes_at_any_number_of_threads(
+    folder: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    run("report", folder / "model", "--data", folder / "tiny", "--out", "model-report.html", "--n-jobs", "1")
+    assert (folder / "model-report.html").read_text(encoding="utf-8") == page
+    assert sorted(path.name for path in folder.iterdir()) == ["model", "model-report.html", "tiny"]
+
+
+def test_a_model_of_features_without_names_and_history_has_a_report(tmp_path: Path) -> None:
+    X = csr_matrix(np.tile(np.eye(4, dtype=np.float32), (10, 1)))
+    Y = csr_matrix(np.tile(np.eye(4, dtype=np.float32)[[0, 1, 1, 2]], (10, 1)))
+    estimator = LightDXML(options=FAST | {"beta": 0.5}).fit(X, Y)
+    estimator.history_ = []
+    estimator.save(tmp_path / "model")
+    saved = save(Dataset("bare", Split(Y=Y, X=X)), tmp_path / "bare", "xc")
+    run("report", tmp_path / "model", "--data", saved / "train.txt", "--out", tmp_path / "page.html")
+    words = " ".join(read((tmp_path / "page.html").read_text(encoding="utf-8")).words)
+    assert "label 2" in words
+    assert "no record of its training" in words
+    assert "TRAINING-DATA" in words
+
+
+def test_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
+    report = ("report", folder / "model", "--data", folder / "tiny", "--out")
+    thesis = tmp_path / "thesis.txt"
+    thesis.write_text("years of work", encoding="utf-8")
+    for out, says in ((thesis, "not a report"), (tmp_path, "is a folder"), (thesis / "page.html", "cannot be")):
+        with pytest.raises(ValueError, match=says):
+            run(*report, out)
+    assert thesis.read_text(encoding="utf-8") == "years of work"
+
+
+def measured(value: float) -> dict[str, float]:
+    return {f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)}
+
+
+def test_the_chart_of_gamma_shows_the_grid_at_the_chosen_beta(four_views: LightDXML) -> None:
+    grid = [[[beta, gamma], measured(60 + beta + gamma)] for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
+    shown = training.weights(four_views.model_, [{"phase": "blend", "beta": 0.2, "gamma": 0.4, "grid": grid}])
+    assert "γ: 0 dense views only, 1 linear view only" in shown
+    assert "<b>0.4 ✓</b>" in shown
+    assert "60.60" in shown
+    assert "60.50" not in shown.split("<table")[-1].split("<b>")[1], "the row of the other β"
+
+
+def test_the_chart_of_beta_shows_the_validation_that_was_kept(paper_model: LightDXML) -> None:
+    shown = training.weights(paper_model.model_, paper_model.history_)
+    assert "β: 0 label embeddings only, 1 classifier only" in shown
+    assert f"<b>{paper_model.model_.blend.weights['classifier']:g} ✓</b>" in shown
+
+
+def test_every_view_has_its_weight_on_the_page(four_views: LightDXML) -> None:
+    shown = training.weights(four_views.model_, four_views.history_)
+    for name, weight in four_views.model_.blend.weights.items():
+        assert f"<td>{name}</td>" in shown
+        assert f'<td class="number">{weight:.3g}</td>' in shown
+
+
+def test_every_array_of_the_views_is_listed(four_views: LightDXML) -> None:
+    shown = training.sizes(four_views.model_)
+    for view in four_views.model_.views.values():
+        for name, array in view.arrays().items():
+            assert (f"<td>{name}</td>" in shown) == (array.nbytes > 0), name
+
+
+def test_the_effect_of_tail_is_shown(paper_model: LightDXML) -> None:
+    points = [[tail / 10, measured(60 - tail)] for tail in range(11)]
+    shown = training.tail([{"phase": "tail", "curve": points}])
+    assert "tail: 0 for precision, 1 for rare labels" in shown
+    for name in ("P@1", "P@5", "PSP@1", "PSP@5"):
+        assert f">{name}<" in shown
+    assert "50.00" in shown
+    assert "changed nothing" in training.tail([{"phase": "tail", "curve": [[0, measured(1)], [1, measured(1)]]}])
+
+
+@pytest.mark.parametrize("entry", [{}, {"curve": 5}, {"curve": [[0, {"P@1": 1}], [1, {"P@1": 1}]]}])
+def test_a_history_without_figures_is_no_error(four_views: LightDXML, entry: dict[str, Any]) -> None:
+    for phase in ("tail", "blend", "validation"):
+        history = [{"phase": phase, "kept": True, "grid": entry.get("curve"), **entry}]
+        assert "no record of the effect" in training.tail(history)
+        assert "no record of how the weights were chosen" in training.weights(four_views.model_, history)

@@ -1,0 +1,38 @@
+"""Settings of small trainings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightdxml.config import Config, changed
+
+SMALL: dict[str, Any] = {
+    "dim": 16,
+    "shortlist_size": 8,
+    "epochs": 6,
+    "dense.batch_size": 32,
+    "dense.refresh_every": 2,
+    "dense.random_negatives": 4,
+}
+# The paper's two views alone.
+PAPER = SMALL | {"linear": False}
+# Two trees of three levels for a dozen labels, whatever they add; half of the labels are trained on hard negatives.
+FOUR_VIEWS = SMALL | {
+    "epochs": 2,
+    "linear.frequent_work": 60_000,
+    "tree.min_labels": 1,
+    "tree.max_documents_per_label": 1000,
+    "tree.branching": 2,
+    "tree.max_leaf": 2,
+    "tree.ensemble_from": 0,
+    "tree.max_trees": 2,
+    "blend.beta": 0.3,
+    "blend.gamma": 0.5,
+    "blend.min_documents": 10,
+    "blend.min_gain": 0,
+}
+
+
+def small(**changes: Any) -> Config:
+    """Return a small configuration; a dot in the name of a setting is written as two underscores."""
+    return changed(Config(), SMALL | {name.replace("__", "."): value for name, value in changes.items()})

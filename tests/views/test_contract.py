@@ -1,0 +1,201 @@
+"""What every view does: one contract, over all views of a small model."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML
+from lightdxml.validation import check_features
+from lightdxml.views import VIEWS, View
+from lightdxml.views.base import Batch, ModelSizes
+from tests.support.data import topics
+
+N_LABELS = 12
+
+
+@pytest.fixture(params=list(VIEWS))
+def view(request: pytest.FixtureRequest, four_views: LightDXML) -> View:
+    return four_views.model_.views[request.param]
+
+
+@pytest.fixture(params=["int8", "float16"])
+def quantized(request: pytest.FixtureRequest, view: View) -> View:
+    return view.quantize(request.param)
+
+
+@pytest.fixture(scope="module", name="X")
+def unseen_documents() -> csr_matrix:
+    """Documents that no training has seen; the last one has no features."""
+    features = topics(40, seed=3)[0].toarray()
+    features[-1] = 0
+    return check_features(features)
+
+
+def every_label(X: csr_matrix) -> NDArray[np.int32]:
+    """Return all labels for each document, in another order for each, and among them some -1."""
+    rng = np.random.default_rng(0)
+    table = np.array([rng.permutation(N_LABELS) for _ in range(X.shape[0])], dtype=np.int32)
+    table[rng.random(table.shape) < 0.2] = -1
+    return table
+
+
+def sizes(model: LightDXML) -> ModelSizes:
+    return ModelSizes(model.model_.n_features, model.model_.n_labels)
+
+
+def test_all_views_are_covered(four_views: LightDXML) -> None:
+    assert list(four_views.model_.views) == list(VIEWS)
+    assert all(four_views.model_.blend.weights[name] > 0 for name in VIEWS)
+
+
+def test_log_scores_are_finite_and_at_most_0(view: View, X: csr_matrix) -> None:
+    labels = every_label(X)
+    log_scores = view.log_score(Batch(X), labels)
+    assert log_scores.shape == labels.shape
+    assert log_scores.dtype == np.float32
+    assert np.isfinite(log_scores).all()
+    # Label embeddings of 16 bits are not exactly of length 1.
+    assert (log_scores[labels >= 0] <= 1e-3).all()
+
+
+def test_known_labels_are_not_proposed_and_proposals_are_scored_as_any_label(view: View, X: csr_matrix) -> None:
+    for known in (np.empty((X.shape[0], 0), dtype=np.int32), every_label(X)[:, :5]):
+        proposal = view.propose(Batch(X), known)
+        if proposal is None:
+            continue
+        every = np.concatenate([known, proposal.labels], axis=1)
+        for row in every:
+            there = row[row >= 0]
+            assert len(np.unique(there)) == len(there)
+            assert (there < N_LABELS).all()
+        expected = view.log_score(Batch(X), every)
+        assert proposal.log_scores.shape == every.shape
+        np.testing.assert_array_equal(proposal.log_scores[every >= 0], expected[every >= 0])
+
+
+def test_one_document_at_a_time_gives_the_bits_of_a_batch(view: View, X: csr_matrix) -> None:
+    labels, none = every_label(X), np.empty((X.shape[0], 0), dtype=np.int32)
+    log_scores, proposal = view.log_score(Batch(X), labels), view.propose(Batch(X), none)
+    for i in range(X.shape[0]):
+        np.testing.assert_array_equal(view.log_score(Batch(X[i]), labels[i : i + 1])[0], log_scores[i])
+        single = view.propose(Batch(X[i]), none[:1])
+        assert (single is None) == (proposal is None)
+        if single is not None and proposal is not None:
+            np.testing.assert_array_equal(single.labels[0], proposal.labels[i])
+            np.testing.assert_array_equal(single.log_scores[0], proposal.log_scores[i])
+
+
+def check_contributions(view: View, X: csr_matrix) -> None:
+    labels = np.tile(np.arange(N_LABELS, dtype=np.int32), (X.shape[0], 1))
+    log_scores = view.log_score(Batch(X), labels)
+    for i in range(X.shape[0]):
+        for label in range(N_LABELS):
+            parts = view.contributions(Batch(X[i]), label)
+            assert parts.features.shape == (X[i].nnz,)
+            assert parts.base + parts.features.sum() == pytest.approx(log_scores[i, label], abs=1e-4, rel=1e-4)
+
+
+def test_contributions_add_up_to_the_log_score(view: View, X: csr_matrix) -> None:
+    check_contributions(view, X[-6:])
+
+
+def test_contributions_of_a_quantized_view_add_up(quantized: View, X: csr_matrix) -> None:
+    check_contributions(quantized, X[-3:])
+
+
+def test_arrays_and_facts_restore_the_view(view: View, X: csr_matrix, four_views: LightDXML) -> None:
+    facts = json.loads(json.dumps(view.facts()))
+    again = type(view).restore(view.arrays(), facts, sizes(four_views))
+    labels = every_label(X)
+    np.testing.assert_array_equal(again.log_score(Batch(X), labels), view.log_score(Batch(X), labels))
+    assert {name: array.tobytes() for name, array in again.arrays().items()} == {
+        name: array.tobytes() for name, array in view.arrays().items()
+    }
+    assert again.facts() == view.facts()
+    again.check_values()
+
+
+def test_a_quantized_view_is_restored(quantized: View, X: csr_matrix, four_views: LightDXML) -> None:
+    again = type(quantized).restore(quantized.arrays(), quantized.facts(), sizes(four_views))
+    again.check_values()
+    labels = every_label(X)
+    np.testing.assert_array_equal(again.log_score(Batch(X), labels), quantized.log_score(Batch(X), labels))
+
+
+FORGERIES: dict[str, Any] = {
+    "missing": None,
+    "one entry less": lambda array: array[:-1].copy(),
+    "one entry more": lambda array: np.concatenate([array, array[:1]]),
+    "one axis more": lambda array: array[None].copy(),
+    "no axis": lambda array: np.zeros((), dtype=array.dtype),
+    "another type": lambda array: array.astype(np.float64),
+}
+# A list of labels may be shorter, and a tree may have a node that no label uses.
+HARMLESS = {("linear.dense", "one entry less"), ("tree.biases", "one entry more")}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_arrays_that_do_not_fit_are_refused(view: View, forgery: str, four_views: LightDXML) -> None:
+    for name in view.arrays():
+        arrays = view.arrays()
+        array = arrays.pop(name)
+        if (name, forgery) in HARMLESS or (array.size == 0 and forgery.startswith("one entry")):
+            continue
+        if FORGERIES[forgery] is not None:
+            arrays[name] = FORGERIES[forgery](array)
+        # A missing array may be a KeyError: whoever reads the model turns it into the same sentence.
+        with pytest.raises((ValueError, LookupError, TypeError)):
+            type(view).restore(arrays, view.facts(), sizes(four_views))
+
+
+@pytest.mark.parametrize("value", [-2, -(2**31), "one too many", 2**31 - 1])
+def test_ids_out_of_range_are_refused(view: View, value: Any, four_views: LightDXML) -> None:
+    for name, array in view.arrays().items():
+        if array.dtype not in (np.int32, np.int64) or not array.size:
+            continue
+        arrays = view.arrays() | {name: array.copy()}
+        n_classes = len(arrays["tree.biases"]) if name.startswith("tree") else N_LABELS
+        too_many = array[-1] + 1 if name.endswith("indptr") else n_classes
+        arrays[name].flat[-1] = too_many if isinstance(value, str) else value
+        with pytest.raises(ValueError, match="its "):
+            type(view).restore(arrays, view.facts(), sizes(four_views))
+
+
+@pytest.mark.parametrize("value", [None, "1", -1, 1.5, True, 2**40, [], {}])
+def test_facts_of_another_form_are_refused(view: View, value: Any, four_views: LightDXML) -> None:
+    for name, fact in view.facts().items():
+        if isinstance(fact, bool) and isinstance(value, bool):
+            continue
+        with pytest.raises((ValueError, TypeError, KeyError)):
+            type(view).restore(view.arrays(), view.facts() | {name: value}, sizes(four_views))
+        without = {other: one for other, one in view.facts().items() if other != name}
+        with pytest.raises(KeyError):
+            type(view).restore(view.arrays(), without, sizes(four_views))
+
+
+def test_a_view_of_other_sizes_is_refused(view: View) -> None:
+    for size in (ModelSizes(41, N_LABELS), ModelSizes(42, N_LABELS - 1)):
+        with pytest.raises(ValueError, match="its "):
+            type(view).restore(view.arrays(), view.facts(), size)
+
+
+def test_quantizing_keeps_rankings_nearly(view: View, quantized: View, X: csr_matrix) -> None:
+    labels = np.tile(np.arange(N_LABELS, dtype=np.int32), (X.shape[0] - 1, 1))
+    before, after = (one.log_score(Batch(X[:-1]), labels) for one in (view, quantized))
+    np.testing.assert_allclose(after, before, atol=0.1)
+    best = before.argmax(axis=1)
+    assert np.mean(after.argmax(axis=1) == best) > 0.9
+    small, large = (sum(array.nbytes for array in one.arrays().values()) for one in (quantized, view))
+    assert small <= large
+
+
+def test_the_summary_is_one_line(view: View) -> None:
+    assert view.summary().strip()
+    assert "\n" not in view.summary()
+    assert view.about

@@ -1,0 +1,213 @@
+"""The linear view: its solver, its inverted index, its negatives, and what it learns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML
+from lightdxml.kernels import parallel
+from lightdxml.validation import check_features
+from lightdxml.views.base import Batch
+from lightdxml.views.linear.inverted import hinge_log_score, search
+from lightdxml.views.linear.model import LinearView
+from lightdxml.views.linear.options import FINAL_ROUND, LinearOptions, SolverOptions
+from lightdxml.views.linear.solver import (
+    Documents,
+    Problem,
+    Weights,
+    inverted,
+    joined,
+    one_group,
+    restore_weights,
+    solve,
+)
+from lightdxml.views.linear.train import negatives_of
+from tests.support.configs import SMALL
+from tests.support.data import topics
+
+NOTHING = np.empty(0, dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def checked(documents: tuple[csr_matrix, csr_matrix]) -> tuple[csr_matrix, csr_matrix]:
+    return check_features(documents[0]), documents[1]
+
+
+@pytest.fixture(scope="module")
+def uneven() -> Documents:
+    """Feature 0 is in all documents and small, feature 1 has the usual size, feature 2 is in no document."""
+    return Documents.of(csr_matrix([[0.1, 1.0, 0], [0.1, 0, 0], [0.1, 1.0, 0]], dtype=np.float32))
+
+
+def view_of(model: LightDXML) -> LinearView:
+    view = model.model_.views["linear"]
+    assert isinstance(view, LinearView)
+    return view
+
+
+def weights_of(dense: NDArray[np.float32], classes: list[int]) -> Weights:
+    """Return rows of a table as weights of these classes, with their ids as biases."""
+    rows, ids = csr_matrix(dense[classes]), np.array(classes, dtype=np.int32)
+    return Weights(ids, np.diff(rows.indptr).astype(np.int64), rows.indices, rows.data, ids.astype(np.float32))
+
+
+def test_features_that_are_small_relative_to_others_need_larger_weights(uneven: Documents) -> None:
+    np.testing.assert_allclose(uneven.usual[0] / uneven.usual[1], 0.1, rtol=1e-5)
+    thresholds = uneven.thresholds(SolverOptions(1, 0.05, 0.04))
+    assert thresholds[1] == np.float32(0.05)
+    np.testing.assert_allclose(thresholds[0], 0.04 / uneven.usual[0], rtol=1e-5)
+
+
+def test_pruning_does_not_depend_on_the_number_of_features_per_document() -> None:
+    long = csr_matrix(np.random.default_rng(0).random((20, 5)) + 0.1, dtype=np.float32)
+    scaled = csr_matrix(0.01 * long.toarray(), dtype=np.float32)
+    options = SolverOptions(1, 0.05, 0.04)
+    np.testing.assert_allclose(
+        Documents.of(long).thresholds(options), Documents.of(scaled).thresholds(options), rtol=1e-4
+    )
+
+
+def test_the_inverted_index_holds_the_weights_of_all_classes_by_feature() -> None:
+    rng = np.random.default_rng(1)
+    dense = np.where(rng.random((7, 5)) < 0.5, rng.normal(size=(7, 5)), 0).astype(np.float32)
+    dense[3] = 0
+    index = inverted([weights_of(dense, [6, 2]), weights_of(dense, [0, 3, 5])], 5, 7, "float32", -9.0, NOTHING)
+    found = np.zeros((5, 7), dtype=np.float32)
+    for feature in range(5):
+        entries = slice(index.indptr[feature], index.indptr[feature + 1])
+        assert index.classes[entries].tolist() == sorted(index.classes[entries].tolist())
+        found[feature, index.classes[entries]] = index.weights[entries]
+    np.testing.assert_array_equal(found.T[[0, 2, 3, 5, 6]], dense[[0, 2, 3, 5, 6]])
+    assert not found.T[[1, 4]].any()
+    assert index.biases.tolist() == [0, -9, 2, 3, -9, 5, 6]
+
+
+def test_of_a_class_that_was_trained_twice_the_last_weights_count() -> None:
+    dense = np.eye(3, dtype=np.float32)
+    index = inverted([weights_of(dense, [0, 1, 2]), weights_of(5 * dense, [1])], 3, 3, "float32", 0.0, NOTHING)
+    assert index.weights.tolist() == [1, 5, 1]
+    assert index.classes.tolist() == [0, 1, 2]
+
+
+def test_no_classes_make_an_empty_index() -> None:
+    index = inverted([], 4, 2, "float16", -1.0, NOTHING)
+    assert index.indptr.tolist() == [0] * 5
+    assert index.biases.tolist() == [-1, -1]
+
+
+def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = checked
+    every = one_group(np.arange(X.shape[0], dtype=np.int32), 12, 1.0)
+    problem = Problem(Documents.of(X), csr_matrix(Y.T), np.arange(12, dtype=np.int32), every, FINAL_ROUND, 0)
+    weights = solve(problem)
+    margins = (X @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
+    assert ((margins > 0) == Y.toarray()).mean() > 0.99
+    assert weights.classes.tolist() == list(range(12))
+
+
+def test_parts_of_a_problem_make_up_its_classes(checked: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = checked
+    classes = np.array([1, 4, 5, 11], dtype=np.int32)
+    every = one_group(np.arange(X.shape[0], dtype=np.int32), 12, 1.0)
+    problem = Problem(Documents.of(X), csr_matrix(Y.T), classes, every, FINAL_ROUND, 0)
+    parts = problem.parts()
+    assert np.concatenate(parts).tolist() == classes.tolist()
+    separate = joined([problem.solve(part) for part in parts])
+    for name, array in solve(problem).arrays().items():
+        np.testing.assert_array_equal(array, separate.arrays()[name])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda arrays: arrays["columns"].__setitem__(0, 5),
+        lambda arrays: arrays["columns"].__setitem__(0, -1),
+        lambda arrays: arrays["counts"].__setitem__(slice(2), [-1, 3]),
+        lambda arrays: arrays["classes"].__setitem__(0, 3),
+        lambda arrays: arrays["weights"].__setitem__(0, np.nan),
+        lambda arrays: arrays["biases"].__setitem__(0, np.inf),
+        lambda arrays: arrays.update(weights=arrays["weights"][:-1]),
+        lambda arrays: arrays.update(biases=arrays["biases"].astype(np.float16)),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(change: Any) -> None:
+    arrays = weights_of(np.eye(5, dtype=np.float32), [1, 2]).arrays()
+    classes = np.array([1, 2], dtype=np.int32)
+    restore_weights(arrays, classes, 5)
+    change(arrays)
+    with pytest.raises(ValueError, match="its "):
+        restore_weights(arrays, classes, 5)
+
+
+def test_the_log_score_is_the_negative_squared_hinge_loss(four_views: LightDXML) -> None:
+    X = check_features(topics(20, seed=3)[0])
+    view = view_of(four_views)
+    labels = np.tile(np.arange(12, dtype=np.int32), (20, 1))
+    margins = search(view.index, Batch(X), 0, labels)[2]
+    weights = np.zeros((42, 12))
+    for feature in range(42):
+        entries = slice(view.index.indptr[feature], view.index.indptr[feature + 1])
+        weights[feature, view.index.classes[entries]] = view.index.weights[entries]
+    expected = X @ weights + view.index.biases
+    np.testing.assert_allclose(margins, expected, atol=1e-3)
+    np.testing.assert_allclose(
+        view.log_score(Batch(X), labels), -(np.maximum(0, 1 - expected) ** 2), atol=1e-2, rtol=1e-3
+    )
+    assert hinge_log_score(margins, np.full_like(labels, -1)).max() == 0
+
+
+@pytest.mark.parametrize("work", [0, 10**9], ids=["hard negatives", "all documents"])
+def test_the_view_tells_labels_by_their_features(documents: tuple[csr_matrix, csr_matrix], work: int) -> None:
+    settings = SMALL | {"epochs": 1, "linear.frequent_work": work, "blend.gamma": 1.0, "linear.proposals": 3}
+    X, Y = topics(100, seed=1)
+    model = LightDXML(options=settings).fit(*documents)
+    assert list(model.model_.views) == ["linear"]
+    assert model.score(X, Y) > 0.9
+    assert view_of(model).proposals == 3
+
+
+def test_labels_trained_on_all_documents_are_the_frequent_ones(four_views: LightDXML) -> None:
+    view, frequency = view_of(four_views), four_views.model_.label_frequency
+    dense = view.index.dense
+    assert 0 < len(dense) < 12
+    others = np.setdiff1d(np.arange(12), dense)
+    # The counts include held-out documents.
+    assert frequency[dense].min() >= frequency[others].max() - 5
+    assert (view.index.biases[others] == four_views.model_.config.linear.bias).all()
+    assert (view.index.biases[dense] != four_views.model_.config.linear.bias).all()
+
+
+def test_the_view_does_not_depend_on_the_number_of_threads(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    found = []
+    for threads in (1, 3):
+        with parallel.use_threads(threads):
+            settings = SMALL | {"epochs": 1, "linear.frequent_work": 60_000}
+            found.append(view_of(LightDXML(options=settings).fit(*documents)).arrays())
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name])
+
+
+def test_a_label_that_no_shortlist_reaches_is_found_by_its_feature(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    model = LightDXML(options=SMALL | {"shortlist_size": 1, "epochs": 1}).fit(*documents)
+    labels, _ = model.rank(documents[0][:30], 12)
+    assert (np.sum(labels >= 0, axis=1) > 1).all()
+
+
+@pytest.mark.parametrize("negatives", [0, 1, 2])
+def test_it_is_trained_with_hardly_any_negatives(documents: tuple[csr_matrix, csr_matrix], negatives: int) -> None:
+    few = {"linear.shortlist_negatives": negatives, "linear.hard_negatives": negatives, "linear.frequent_work": 0}
+    model = LightDXML(options=SMALL | {"epochs": 1} | few).fit(*documents)
+    assert len(view_of(model).index.weights) > 0
+
+
+def test_right_labels_are_no_negatives_and_none_counts_twice() -> None:
+    Y = csr_matrix(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32))
+    near, hard = np.array([[0, 1], [2, 1]], dtype=np.int32), np.array([[1, -1], [2, 0]], dtype=np.int32)
+    found = negatives_of(Y, near, hard, np.array([1, 2], dtype=np.int32), LinearOptions())
+    assert found.indptr.tolist() == [0, 0, 1, 2]
+    assert found.documents.tolist() == [0, 1]

@@ -1,0 +1,151 @@
+"""The tree view: clusters, paths, ensembles, and labels that come late."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from lightdxml import LightDXML
+from lightdxml.kernels import parallel
+from lightdxml.validation import check_features
+from lightdxml.views.base import Batch
+from lightdxml.views.tree.clustering import balanced_clusters, label_centroids
+from lightdxml.views.tree.model import TreeView
+from lightdxml.views.tree.options import TreeOptions
+from lightdxml.views.tree.train import is_useful, levels, tree_count
+from tests.support.configs import FOUR_VIEWS
+from tests.support.data import topics, with_rare_label
+
+ONE_TREE = FOUR_VIEWS | {"epochs": 1, "tree.max_trees": 1}
+
+
+def tree_of(model: LightDXML) -> TreeView:
+    view = model.model_.views["tree"]
+    assert isinstance(view, TreeView)
+    return view
+
+
+def every_label(X: csr_matrix, n_labels: int = 12) -> NDArray[np.int32]:
+    return np.tile(np.arange(n_labels, dtype=np.int32), (X.shape[0], 1))
+
+
+def held_out_document(n: int) -> int:
+    """Return a document that training holds out for validation."""
+    return int(np.random.default_rng(0).permutation(n)[0])
+
+
+def test_it_ranks_right_labels_first(four_views: LightDXML) -> None:
+    X, Y = topics(100, seed=1)
+    best = tree_of(four_views).log_score(Batch(check_features(X)), every_label(X)).argmax(axis=1)
+    assert Y[np.arange(100), best].mean() > 0.9
+
+
+def test_clusters_are_nested_and_every_label_has_a_node_of_its_own(four_views: LightDXML) -> None:
+    options = four_views.model_.config.tree
+    assert levels(12, options) == (2, 4, 8)
+    paths = tree_of(four_views).paths
+    assert paths.shape == (12, 2 * 4)
+    for first in (0, 4):
+        tree = paths[:, first : first + 4]
+        assert len(np.unique(tree[:, 0])) == 12
+        for level in (1, 2):
+            above = dict(zip(tree[:, level].tolist(), tree[:, level + 1].tolist(), strict=True))
+            assert [above[node] for node in tree[:, level].tolist()] == tree[:, level + 1].tolist()
+
+
+def test_trees_of_an_ensemble_differ_and_their_log_scores_add_up(four_views: LightDXML) -> None:
+    both = tree_of(four_views)
+    X = check_features(topics(30, seed=3)[0])
+    assert both.n_trees == 2
+    groups = [
+        {frozenset(np.flatnonzero(both.paths[:, at] == node)) for node in np.unique(both.paths[:, at])} for at in (2, 6)
+    ]
+    assert groups[0] != groups[1]
+    apart = [TreeView(both.index, both.paths[:, part], 1) for part in (slice(4), slice(4, 8))]
+    added = sum(tree.log_score(Batch(X), every_label(X)) for tree in apart)
+    np.testing.assert_allclose(both.log_score(Batch(X), every_label(X)), added, rtol=1e-5)
+
+
+def test_clusters_have_nearly_equal_sizes(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    centroids = label_centroids(check_features(documents[0]), documents[1])
+    clusters = balanced_clusters(centroids, np.arange(12, dtype=np.int32), 8, seed=0)
+    assert set(np.bincount(clusters, minlength=8)) <= {1, 2}
+    some = balanced_clusters(centroids, np.array([3, 4, 7], dtype=np.int32), 2, seed=0)
+    assert (np.delete(some, [3, 4, 7]) == -1).all()
+
+
+def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    found = []
+    for threads in (1, 3):
+        with parallel.use_threads(threads):
+            found.append(tree_of(LightDXML(options=ONE_TREE).fit(*documents)).arrays())
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name])
+
+
+@pytest.mark.parametrize(
+    ("settings", "trees"),
+    [
+        ({"tree.ensemble_from": 1, "tree.max_trees": 3}, 3),
+        ({"tree.ensemble_from": 1000}, 1),
+        ({"tree.min_labels": 13}, 0),
+        ({"tree.max_documents_per_label": 2}, 0),
+        ({"tree": False}, 0),
+        # No weight of the linear view, no tree: its weight is a share of that.
+        ({"blend.gamma": 0}, 0),
+        # With few validation documents there is no choice between numbers of trees.
+        ({"blend.min_documents": 500, "tree.max_trees": 3}, 1),
+    ],
+    ids=str,
+)
+def test_the_number_of_trees_depends_on_data_and_settings(
+    documents: tuple[csr_matrix, csr_matrix], settings: dict[str, Any], trees: int
+) -> None:
+    model = LightDXML(options=FOUR_VIEWS | {"epochs": 1} | settings).fit(*documents)
+    found = model.model_.views.get("tree")
+    assert (found.n_trees if isinstance(found, TreeView) else 0) == trees
+    grown = [entry for entry in model.history_ if entry["phase"] == "label tree"]
+    assert len(grown) == 5 * trees, "clusters, three levels and the labels of each tree; none is grown twice"
+
+
+def test_data_decide_whether_trees_are_tried() -> None:
+    assert is_useful(3000, 30_000, TreeOptions())
+    assert not is_useful(3000, 70_000, TreeOptions())
+    assert tree_count(3000, 3 * 3000, TreeOptions()) == 1
+    assert tree_count(3000, 5 * 3000, TreeOptions()) == 3
+
+
+def test_a_label_without_documents_is_in_no_tree(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = documents
+    view = tree_of(LightDXML(options=ONE_TREE).fit(X, csr_matrix(Y.toarray() * (np.arange(12) != 5))))
+    assert (view.paths[5] == -1).all()
+    assert (np.delete(view.paths, 5, axis=0) >= 0).all()
+    X = check_features(X)
+    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == 0).all()
+    parts = view.contributions(Batch(X[0]), 5)
+    assert parts.base == 0
+    assert not parts.features.any()
+
+
+def test_a_label_that_only_a_held_out_document_has_joins_every_tree(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    held = held_out_document(300)
+    X, Y = with_rare_label(*documents, held)
+    model = LightDXML(options=FOUR_VIEWS | {"epochs": 1}).fit(X, Y)
+    paths = tree_of(model).paths
+    assert paths.shape == (13, 8)
+    assert (paths[12] >= 0).all()
+    assert not set(paths[:, 0]) & set(paths[:, 4]), "trees have no nodes in common"
+    assert 12 in model.rank(X[held], 4)[0]
+    for one in model.explain(X[held], 4)[0]:
+        assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=1e-5)
+
+
+def test_documents_of_a_dev_part_are_not_learned(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    X, Y = with_rare_label(*documents, 0)
+    dev = vstack([X[:1]] * 12).tocsr(), vstack([Y[:1]] * 12).tocsr()
+    model = LightDXML(options=ONE_TREE).fit(X[1:], Y[1:], dev=dev)
+    assert 12 not in model.rank(X[0], 13)[0]
