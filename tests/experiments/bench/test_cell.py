@@ -60,7 +60,7 @@ def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pyte
     monkeypatch.setattr(method("knn"), "fit", adjusting)
     found = cell.run(job)
     assert found["held_settings"] == {"neighbors": 7}
-    shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, "versions": {}, **found}
+    shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, **found}
     assert "`neighbors=20`; adjusted during training: `neighbors=7`" in settings_list([shown])
 
 

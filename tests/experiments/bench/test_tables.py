@@ -139,9 +139,8 @@ def test_each_data_set_has_its_own_page(tmp_path: Path) -> None:
 def test_equal_settings_are_listed_once() -> None:
     knn = done_cell(method="knn", settings={"k": 5, "auto": None})
     lines = settings_list([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
-    versions = "lightdxml 0.1.0, python 3.11.7, numpy 2.1"
     assert lines == [
-        f"- **parabel**: `trees=3`; {versions}",
-        f"- **knn** (bibtex): `k=5`; {versions}",
-        f"- **knn** (wordnet): `trees=3`; {versions}",
+        "- **parabel**: `trees=3`",
+        "- **knn** (bibtex): `k=5`",
+        "- **knn** (wordnet): `trees=3`",
     ]

@@ -152,7 +152,7 @@ class Astec(Method):
         by_document, votes = label_votes(near, nearness, self._Y, k)
         by_centroid = self._labels[self._centroids.search(directions, k)[0]]
         # A label may be in both: it counts once, with its votes, which are relative to the most votes.
-        labels = _without_repeats(np.concatenate([by_document, by_centroid], axis=1))
+        labels = np.concatenate([by_document, _without(by_centroid, by_document, self._Y.shape[1])], axis=1)
         votes = np.pad(votes / np.maximum(votes[:, :1], np.float32(1e-30)), ((0, 0), (0, by_centroid.shape[1])))
         rows = np.where(labels >= 0, np.searchsorted(self._labels, np.maximum(labels, 0)), -1)
         share = np.float32(self.settings["document_share"])
@@ -219,18 +219,19 @@ def cluster_count(n_labels: int) -> int:
     return min(int(2 ** round(np.log2(wanted))), _MOST_CLUSTERS)
 
 
-def _without_repeats(labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the labels with -1 for those that are further left in the same row.
+def _without(labels: NDArray[np.int32], others: NDArray[np.int32], n_labels: int) -> NDArray[np.int32]:
+    """Return the labels with -1 for those that the same row of `others` has.
 
-    >>> _without_repeats(np.array([[3, 5, 3, 5, 4]], dtype=np.int32)).tolist()
-    [[3, 5, -1, -1, 4]]
+    >>> _without(np.array([[3, 1, 0]], dtype=np.int32), np.array([[0, 3, -1]], dtype=np.int32), 4).tolist()
+    [[-1, 1, -1]]
     """
-    order = np.argsort(labels, axis=1, kind="stable")
-    ordered = np.take_along_axis(labels, order, axis=1)
-    ordered[:, 1:][np.diff(ordered, axis=1) == 0] = -1
-    found = np.empty_like(labels)
-    np.put_along_axis(found, order, ordered, axis=1)
-    return found
+    left: NDArray[np.int32] = labels.copy()
+    seen = np.zeros(n_labels + 1, dtype=bool)  # the last entry is for label -1
+    for row in range(len(labels)):
+        seen[others[row]] = True
+        left[row, seen[labels[row]]] = -1
+        seen[others[row]] = False
+    return left
 
 
 def _train_surrogate(

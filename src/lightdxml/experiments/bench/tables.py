@@ -172,21 +172,18 @@ def page(groups: Sequence[Group]) -> str:
 
 def _conditions(cells: Sequence[Cell]) -> str:
     versions = {package: version for cell in cells for package, version in cell["versions"].items()}
+    listed = ", ".join(f"{package} {version}" for package, version in versions.items())
     threads = f" (threads: {cells[0]['threads']})" if "threads" in cells[0] else ""
     lines = [
-        f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(_versions(versions))}.",
-        "batch ms, single ms: prediction time per document, for all test documents at once and for one document at a "
-        "time (median).",
+        f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(listed)}.",
+        "The best measured value per data set is in bold.",
+        "ms per document, batch ms: prediction time per document, for all test documents at once.",
+        "single ms: prediction time for one document at a time (median).",
         "Peak memory covers training and prediction, and all processes of a method.",
-        "The best measured value is in bold.",
     ]
     if any(cell["repeat"] for cell in cells):
         lines.append("Values are means over repeats, with the minimum and maximum in parentheses.")
-    return "  \n".join(lines)
-
-
-def _versions(versions: dict[str, str]) -> str:
-    return ", ".join(f"{package} {version}" for package, version in versions.items())
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _sizes(sizes: dict[str, int]) -> str:
@@ -239,15 +236,15 @@ def _failure(group: Group, cell: Cell) -> str:
 
 
 def settings_list(cells: Sequence[Cell]) -> str:
-    """Return a Markdown list of the settings and versions per method, split by data set where they differ.
+    """Return a Markdown list of the settings per method, split by data set where they differ.
 
     Examples
     --------
-    >>> cell = {"data": "bibtex", "method": "knn", "settings": {"neighbors": 5}, "versions": {"numpy": "2.1"}}
+    >>> cell = {"data": "bibtex", "method": "knn", "settings": {"neighbors": 5}}
     >>> print(settings_list([cell]), end="")
     ## Settings
     <BLANKLINE>
-    - **knn**: `neighbors=5`; numpy 2.1
+    - **knn**: `neighbors=5`
     """
     methods: dict[str, dict[str, list[str]]] = {}
     for cell in cells:
@@ -263,10 +260,8 @@ def settings_list(cells: Sequence[Cell]) -> str:
 def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    parts = [_assignments(given) or "no settings"]
-    if "held_settings" in cell:
-        parts.append(f"adjusted during training: {_assignments(cell['held_settings'])}")
-    return "; ".join((*parts, _text(_versions(cell["versions"]))))
+    adjusted = f"; adjusted during training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
+    return (_assignments(given) or "no settings") + adjusted
 
 
 def _assignments(settings: dict[str, Any]) -> str:
