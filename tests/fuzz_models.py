@@ -1,7 +1,7 @@
-"""Models of strangers: `python -m tests.fuzz_models --minutes 5 --seed 0`.
+"""Damaged models: `python -m tests.fuzz_models --minutes 5 --seed 0`.
 
-Damages the files of model folders at random, byte by byte and value by value, with checksums that fit, and loads and
-uses them. Each must be refused with a `ValueError` of one line, or predict, explain and be saved again; nothing else.
+Damages the files of model folders at random, bytes and values, and makes the checksums fit. Each model must be refused
+by a `ValueError` of one line, or else predict scores from 0 to 1, explain them, and be saved again.
 """
 
 from __future__ import annotations
@@ -20,133 +20,137 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from lightdxml import load
-from tests.test_storage import write_manifest
-from tests.training.test_cycle import topics
+from lightdxml import LightDXML, load
+from lightdxml.model import store
 
-MODELS = Path(__file__).parent / "models"
-ODD: list[Any] = [
-    0,
-    -1,
-    1,
-    2**31 - 1,
-    -(2**31),
-    10**12,
-    0.5,
-    -1e300,
-    True,
-    None,
-    "x",
-    "../x",
-    [],
-    {},
-    [[]],
-    float("inf"),
-]
+TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "a goldfish in a bowl"] * 10
+NAMES = [["cat"], ["dog"], ["cat", "dog"], ["fish"]] * 10
+QUERIES = ["a purring cat", "", "no dog", "a cat, a dog and a goldfish"]
+VALUES = [0, -1, 1, 5, 2**31 - 1, -(2**31), 60_000, np.nan, np.inf, 3e38]
+JSON_VALUES: list[Any] = [
+    0, -1, 1, 2**31 - 1, -(2**31), 10**12, 0.5, -1e300, True, None, "x", "../x", [], {}, [[]], float("inf"),
+]  # fmt: skip
+
+
+def make_models(folder: Path) -> list[Path]:
+    """Train models of all views, both blends, both indexes and all precisions; save them into a folder."""
+    trees = {"tree.min_labels": 0, "tree.max_trees": 2, "tree.ensemble_from": 0, "blend.min_gain": 0}
+    small: dict[str, Any] = {"dim": 8, "shortlist_size": 3, "epochs": 1, "min_df": 1}
+    four = LightDXML(**small, options={**trees, "blend.gamma": 0.5, "blend.beta": 0.5}).fit(TEXTS, NAMES)
+    layers = {"dense.relu": True, "dense.residual": True, "blend.beta": 0.5}
+    paper = LightDXML(**small, linear=False, index="rabitq", precision="float32", options=layers).fit(TEXTS, NAMES)
+    models = [one for trained in (four.model_, paper.model_) for one in (trained, trained.quantize("int8"))]
+    for i, model in enumerate(models):
+        store.save(model, folder / str(i), "1", [])
+    return sorted(folder.iterdir())
 
 
 def damage_bytes(rng: random.Random, folder: Path) -> None:
+    """Change, remove or insert some bytes of a file."""
     path = rng.choice([path for path in sorted(folder.iterdir()) if path.name != "manifest.json"])
     content = bytearray(path.read_bytes())
     for _ in range(rng.randint(1, 8)):
-        place = rng.randrange(len(content)) if rng.random() < 0.5 else rng.randrange(min(len(content), 2000))
-        change = rng.random()
-        if change < 0.6:
-            content[place] = rng.randrange(256)
-        elif change < 0.8:
-            del content[place : place + rng.randint(1, 64)]
-        else:
-            content[place:place] = rng.randbytes(rng.randint(1, 16))
         if not content:
             break
+        at = rng.randrange(len(content) if rng.random() < 0.5 else min(len(content), 2000))
+        change = rng.random()
+        if change < 0.6:
+            content[at] = rng.randrange(256)
+        elif change < 0.8:
+            del content[at : at + rng.randint(1, 64)]
+        else:
+            content[at:at] = rng.randbytes(rng.randint(1, 16))
     path.write_bytes(content)
 
 
 def damage_array(rng: random.Random, folder: Path) -> None:
+    """Change a value, the length or the type of an array, or remove it."""
     arrays = load_file(folder / "arrays.safetensors")
     name = rng.choice(sorted(arrays))
-    array = arrays[name]
-    change = rng.random()
+    array, change = arrays[name], rng.random()
     if change < 0.5 and array.size:
-        value: Any = rng.choice([0, -1, 1, 5, 2**31 - 1, -(2**31), 60_000, np.nan, np.inf])
+        value = np.float64(rng.choice(VALUES))
         with np.errstate(all="ignore"):
-            if array.dtype.kind != "f":
-                # Bytes take what is left of a larger number.
-                value = np.array(value if np.isfinite(value) else 7, dtype=np.int64).astype(array.dtype)
-            array.flat[rng.randrange(array.size)] = value
+            array.flat[rng.randrange(array.size)] = value.astype(array.dtype)
     elif change < 0.7:
         arrays[name] = array[: rng.randint(0, len(array))].copy()
     elif change < 0.8:
         arrays[name] = np.concatenate([array, array])
     elif change < 0.9:
-        arrays[name] = array.astype(rng.choice([np.float32, np.float16, np.int32, np.int64, np.uint8]))
+        with np.errstate(all="ignore"):
+            arrays[name] = array.astype(rng.choice([np.float32, np.float16, np.int32, np.int64, np.uint8]))
     else:
         del arrays[name]
     save_file(arrays, folder / "arrays.safetensors")
 
 
 def damage_manifest(rng: random.Random, folder: Path) -> None:
+    """Change or remove an entry of the manifest, at any depth."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    place: Any = manifest
-    while True:
-        key = rng.choice(sorted(place))
-        if isinstance(place[key], dict) and place[key] and rng.random() < 0.8:
-            place = place[key]
-            continue
-        if rng.random() < 0.2:
-            del place[key]
-        else:
-            place[key] = rng.choice(ODD)
-        break
+    inner, key = manifest, rng.choice(sorted(manifest))
+    while isinstance(inner[key], dict) and inner[key] and rng.random() < 0.8:
+        inner = inner[key]
+        key = rng.choice(sorted(inner))
+    if rng.random() < 0.2:
+        del inner[key]
+    else:
+        inner[key] = rng.choice(JSON_VALUES)
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def with_checksums(folder: Path) -> None:
-    """Write the checksums that whoever made such a model would have written."""
+def seal(folder: Path) -> None:
+    """Write checksums that fit, as somebody who forges a model would."""
     manifest = json.loads((folder / "manifest.json").read_text())
-    if isinstance(manifest.get("files"), dict):
-        for name in manifest["files"]:
-            path = folder / Path(name).name
-            if path.is_file() and isinstance(manifest["files"][name], dict):
-                content = path.read_bytes()
-                manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    write_manifest(folder, manifest)
+    manifest.pop("sha256", None)
+    files = manifest.get("files")
+    for name, entry in files.items() if isinstance(files, dict) else ():
+        path = folder / Path(name).name
+        if path.is_file() and isinstance(entry, dict):
+            content = path.read_bytes()
+            entry |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    checksum = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "sha256": checksum}))
 
 
-def use(folder: Path, texts: bool) -> str:
-    """Load and use a model; return what came of it."""
-    X: Any = ["a purring cat", "", "no dog"] if texts else topics(60)[0][:3]
+def use(folder: Path) -> str:
+    """Load and use a model; return whether it was refused or used."""
     try:
         with np.errstate(all="ignore"):
             model = load(folder)
-            for threads in (1, 2):
-                model.threads = threads
-                model.predict(X, k=3)
-            model.explain(X, k=2)
-            model.save(folder.with_name("again"))
+            for model.n_jobs in (1, 2):
+                labels, scores = model.rank(QUERIES, k=3)
+                assert ((scores >= 0) & (scores <= 1)).all(), scores
+                assert labels.max() < model.model_.n_labels
+                model.rank(QUERIES, k=3, tail=1.0)
+            model.explain(QUERIES, k=2)
+            model.save(folder.with_name("saved"))
     except ValueError as error:
         assert "\n" not in str(error), error
         return "refused"
     return "used"
 
 
-def main(minutes: float, seed: int) -> Counter[str]:
-    rng = random.Random(seed)
-    outcomes: Counter[str] = Counter()
-    end = time.monotonic() + 60 * minutes
-    with tempfile.TemporaryDirectory() as scratch:
+def fuzz(minutes: float, seed: int) -> Counter[str]:
+    """Damage and use models for some minutes; return how many were refused and how many were used."""
+    rng, outcomes = random.Random(seed), Counter[str]()
+    with tempfile.TemporaryDirectory() as temporary:
+        models = make_models(Path(temporary) / "models")
+        end = time.monotonic() + 60 * minutes
         while time.monotonic() < end:
-            source = rng.choice(sorted(path for path in MODELS.iterdir() if path.is_dir()))
-            folder = Path(scratch) / "model"
-            shutil.copytree(source, folder)
-            kinds = rng.sample(range(3), rng.randint(1, 2))
-            # Bytes last: what they leave is no file in which values could be changed.
-            for kind in sorted(kinds):
+            folder = Path(temporary) / "model"
+            shutil.copytree(rng.choice(models), folder)
+            # Bytes last: after them a file may have no values that could be changed.
+            for kind in sorted(rng.sample(range(3), rng.randint(1, 2))):
                 (damage_array, damage_manifest, damage_bytes)[kind](rng, folder)
-            with_checksums(folder)
-            outcomes[use(folder, source.name.endswith("texts"))] += 1
-            shutil.rmtree(scratch)
-            Path(scratch).mkdir()
+            seal(folder)
+            try:
+                outcomes[use(folder)] += 1
+            except BaseException:
+                kept = shutil.copytree(folder, Path(tempfile.mkdtemp()) / "model")
+                print(f"failed after {sum(outcomes.values()):,} models; the failing one is {kept}")
+                raise
+            for used in (folder, folder.with_name("saved")):
+                shutil.rmtree(used, ignore_errors=True)
     return outcomes
 
 
@@ -155,5 +159,5 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    counted = main(arguments.minutes, arguments.seed)
-    print(f"{sum(counted.values()):,} models: " + ", ".join(f"{n:,} {what}" for what, n in sorted(counted.items())))
+    counts = fuzz(arguments.minutes, arguments.seed)
+    print(f"{sum(counts.values()):,} models: {counts['refused']:,} refused, {counts['used']:,} used")

@@ -12,19 +12,20 @@ if sys.platform == "win32":
     pytest.skip("the trials use signals and limits that this system does not have", allow_module_level=True)
 
 from lightdxml.config import Config, changed
-from lightdxml.data import load
-from lightdxml.data.generator import Recipe, make
+from lightdxml.data import Dataset, Split, load, save
 from lightdxml.training.callbacks import Callback, Interrupted
 from lightdxml.training.fit import CheckpointOptions, prepare, train
 from lightdxml.training.run import Run
 from tests.faults import trials
 from tests.faults.training import Lab
+from tests.support.data import noisy_topics
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     folder = tmp_path_factory.mktemp("faults")
-    return Lab(folder, make(Recipe(300, 0, 60, 400, 3.0), folder / "data"))
+    X, Y = noisy_topics(300, labels=60)
+    return Lab(folder, save(Dataset("data", Split(Y=Y, X=X)), folder / "data", "xc"))
 
 
 def check(outcome: trials.Outcome) -> None:

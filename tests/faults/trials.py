@@ -105,7 +105,7 @@ def _in_each_phase(
         # Short phases may have ended before the last signal arrived, and are not begun again.
         return any(phase in child.output for phase in left)
 
-    rng, well = random.Random(0), []
+    rng, well = random.Random(0), list[bool]()
     checkpoint, model = lab.folder / name, lab.folder / f"{name}-model"
     for i in range(len(phases)):
         child = lab.start(model, checkpoint, n_jobs=rng.choice([1, 2, 4]), show_progress=True)

@@ -119,7 +119,7 @@ class RaBitQIndex:
         candidates = max(self.candidates, oversampled + oversampled // 2)
         chunks = parallel.fixed_chunks(n, QUERIES)
         # Threads share the blocks if there are too few queries to share.
-        parts = -(-parallel.thread_count() // len(chunks))
+        parts = parallel.parts_per_item(len(chunks))
 
         def find(chunk: tuple[int, int]) -> None:
             rows = slice(*chunk)
