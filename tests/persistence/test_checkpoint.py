@@ -110,9 +110,7 @@ def test_a_write_that_fails_leaves_the_checkpoints_before_it(tmp_path: Path, mon
     assert restored(tmp_path) == 5
 
 
-def test_an_old_checkpoint_that_cannot_be_removed_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_checkpoint_that_cannot_be_removed_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: str, *_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied", path)
 

@@ -68,9 +68,13 @@ def test_leftovers_of_killed_processes_are_removed_and_nothing_else(tmp_path: Pa
 
 
 def test_the_folder_is_created_and_emptied_after_an_error(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), spill_directory(tmp_path / "new") as spill:
-        spill.array("numbers", (10,), np.int32)
-        raise RuntimeError
+    def fail() -> None:
+        with spill_directory(tmp_path / "new") as spill:
+            spill.array("numbers", (10,), np.int32)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert not list((tmp_path / "new").iterdir())
 
 

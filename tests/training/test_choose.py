@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -19,7 +21,7 @@ def metrics(precision: float, psp: float = 0.0) -> Metrics:
     return {f"P@{k}": precision for k in choose.CUTS} | {f"PSP@{k}": psp for k in choose.CUTS}
 
 
-def run_of(n_validation: int = 4, **settings: object) -> Run:
+def run_of(n_validation: int = 4, **settings: Any) -> Run:
     """Return a run of two labels, of which the second is rare, and validation documents that all have it."""
     frequent, rare = [[1, 0]] * 50, [[0, 1]] * 2
     Y = csr_matrix(np.array(frequent + rare, dtype=np.float32))
@@ -64,7 +66,7 @@ def test_given_weights_are_not_chosen() -> None:
     log_scores = {name: np.zeros((4, 2), dtype=np.float32) for name in ("classifier", "nearness", "linear")}
     candidates = Candidates(both_labels(4), log_scores)
 
-    def tried(**settings: object) -> list[tuple[float, float]]:
+    def tried(**settings: Any) -> list[tuple[float, float]]:
         return [pair for pair, _ in choose.grid(run_of(**settings), candidates, {})]
 
     assert tried(blend__beta=0.3, blend__gamma=0.7) == [(0.3, 0.7)]

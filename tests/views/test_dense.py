@@ -49,7 +49,7 @@ def test_log_scores_are_the_formulas_of_the_paper(paper_model: LightDXML, X: csr
     W = dequantize_classifier(classifier.W).astype(np.float64)
     logits = embeddings @ W[:, :-1].T + W[:, -1]
     np.testing.assert_allclose(classifier.log_score(Batch(X), labels), -np.logaddexp(0, -logits), rtol=1e-4, atol=1e-4)
-    cosines = normalized(embeddings) @ dequantize(nearness.index.vectors).T.astype(np.float64)
+    cosines = normalized(encode(classifier.encoder, X)) @ dequantize(nearness.index.vectors).T.astype(np.float64)
     np.testing.assert_allclose(nearness.log_score(Batch(X), labels), cosines - 1, atol=1e-3)
 
 
