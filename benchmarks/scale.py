@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from measure import alone, timed
 from scipy.sparse import csr_matrix
+from synthetic import Recipe, like, make
 
 from lightdxml import LightDXML
 from lightdxml import index as indexes
 from lightdxml import load as load_model
 from lightdxml.config import Config, changed
 from lightdxml.data import Split, load
-from lightdxml.data.generator import Recipe, like, make
 from lightdxml.metrics import evaluate
 from lightdxml.model.blend import PaperBlend
 from lightdxml.model.model import Model, predict
@@ -47,6 +47,7 @@ FIRST_ANSWER = """
 import sys, time
 import numpy as np
 from scipy.sparse import csr_matrix
+from synthetic import Recipe, like, make
 from lightdxml import load
 start = time.perf_counter()
 model = load(sys.argv[1], verify=sys.argv[2] == "verify")

@@ -132,4 +132,3 @@ def parse(one: Field[Any], value: Any) -> Any:
         return int(value) if value.lstrip("+-").isdecimal() else float(value)
     except ValueError:
         return value
-

@@ -21,6 +21,7 @@ SETTINGS = (
     "--set", "dense.refresh_every=2", "--set", "dense.batch_size=64", "--set", "linear.frequent_work=100000",
     "--set", "tree.min_labels=0", "--set", "tree.max_trees=2", "--set", "tree.ensemble_from=0",
     "--set", "tree.branching=4", "--set", "tree.max_leaf=8", "--set", "blend.min_documents=1",
+    "--set", "blend.min_gain=0", "--set", "blend.min_errors=0",
 )  # fmt: skip
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

@@ -65,14 +65,13 @@ def kills_after_cycle(lab: Lab, phases: tuple[str, ...] = AFTER_CYCLE) -> Outcom
     """Kill a training run in each phase after the cycle: what it did before its last checkpoint is not repeated."""
     lost: list[float] = []
 
-    def kill(child: Child, checkpoint: Path) -> bool:
+    def kill(child: Child, checkpoint: Path) -> None:
         child.send(signal.SIGKILL)
         now = time.time()
         child.wait()
-        lost.append(now - max(path.stat().st_mtime for path in numbered(checkpoint)))
-        return True
+        lost.append(now - max((path.stat().st_mtime for path in numbered(checkpoint)), default=now))
 
-    tried, held = _in_each_phase(lab, "killed-late", phases, kill)
+    tried, held = _in_each_phase(lab, "killed-late", phases, kill, -signal.SIGKILL)
     note = f"at most {max(lost):.2f} s of work lost, with a checkpoint after every part of it"
     return Outcome("SIGKILL in the phases after the cycle, then resume: the same model", tried, held, note)
 
@@ -81,42 +80,43 @@ def interrupts_after_cycle(lab: Lab, phases: tuple[str, ...] = AFTER_CYCLE) -> O
     """Interrupt a training run in each phase after the cycle, as by Ctrl-C: it saves its state and ends soon."""
     seconds: list[float] = []
 
-    def interrupt(child: Child, checkpoint: Path) -> bool:
+    def interrupt(child: Child, checkpoint: Path) -> None:
         start = time.perf_counter()
         child.send(signal.SIGINT)
-        code = child.wait()
+        child.wait()
         seconds.append(time.perf_counter() - start)
-        return code == 128 + signal.SIGINT
 
-    tried, held = _in_each_phase(lab, "interrupted-late", phases, interrupt)
+    tried, held = _in_each_phase(lab, "interrupted-late", phases, interrupt, 128 + signal.SIGINT)
     note = f"ended within {max(seconds):.2f} s, {sum(seconds) / len(seconds):.2f} s on average"
     return Outcome("Ctrl-C in the phases after the cycle, then resume: the same model", tried, held, note)
 
 
 def _in_each_phase(
-    lab: Lab, name: str, phases: tuple[str, ...], stop: Callable[[Child, Path], bool]
+    lab: Lab, name: str, phases: tuple[str, ...], stop: Callable[[Child, Path], None], expected: int
 ) -> tuple[int, int]:
     """Stop one training run in each phase and resume it; return how often it was stopped and how often all was well.
 
-    A resumed run must not repeat the cycle.
+    It must end with the expected exit code, and a resumed run must not repeat the cycle.
     """
-
-    def has_begun(child: Child, left: tuple[str, ...]) -> bool:
-        # Short phases may have ended before the last signal arrived, and are not begun again.
-        return any(phase in child.output for phase in left)
-
     rng, well = random.Random(0), list[bool]()
     checkpoint, model = lab.folder / name, lab.folder / f"{name}-model"
     for i in range(len(phases)):
         child = lab.start(model, checkpoint, n_jobs=rng.choice([1, 2, 4]), show_progress=True)
-        wait_for(lambda child=child, left=phases[i:]: not child.is_running or has_begun(child, left))  # type: ignore[misc]
+        # Short phases may have ended before the last signal arrived: then the next one will do.
+        wait_for(lambda child=child, left=phases[i:]: _has_begun(child, left) or not child.is_running)  # type: ignore[misc]
         time.sleep(rng.uniform(0, 0.05))
-        if not child.is_running:
+        if child.is_running:
+            stop(child, checkpoint)
+        if child.wait() == 0:
             break
         repeated = bool(well) and "classifier, epoch" in child.output
-        well.append(stop(child, checkpoint) and not repeated)
+        well.append(child.wait() == expected and not repeated)
     same = lab.resumes(model, checkpoint)
     return len(well), sum(well) * same
+
+
+def _has_begun(child: Child, phases: tuple[str, ...]) -> bool:
+    return any(phase in child.output for phase in phases)
 
 
 def signals(lab: Lab, numbers: tuple[int, ...] = (signal.SIGTERM, signal.SIGINT)) -> Outcome:

@@ -97,7 +97,8 @@ class CheckpointFolder:
     def _remove(self, numbers: Iterator[int]) -> None:
         """Remove checkpoints; one that cannot be removed does no harm."""
         for number in list(numbers):
-            shutil.rmtree(self.folder / f"{number:08}", ignore_errors=True)
+            with suppress(OSError):
+                _discard(self.folder / f"{number:08}")
 
 
 @contextmanager
@@ -124,7 +125,7 @@ def remove(folder: Path) -> None:
         if not mine:
             return
         for number in _numbers(folder):
-            shutil.rmtree(folder / f"{number:08}")
+            _discard(folder / f"{number:08}")
         if os.name != "nt":
             (folder / _LOCK).unlink(missing_ok=True)
     if os.name == "nt":  # Windows cannot remove an open file.
@@ -132,6 +133,13 @@ def remove(folder: Path) -> None:
     # It may hold something else.
     with suppress(OSError):
         folder.rmdir()
+
+
+def _discard(checkpoint: Path) -> None:
+    """Remove a checkpoint; it is renamed first, so that a process killed here leaves no damaged checkpoint."""
+    hidden = checkpoint.with_name(f".{checkpoint.name}.part")
+    checkpoint.rename(hidden)
+    shutil.rmtree(hidden)
 
 
 def is_in(folder: Path) -> bool:
