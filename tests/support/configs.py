@@ -32,6 +32,7 @@ FOUR_VIEWS = SMALL | {
     "blend.gamma": 0.5,
     "blend.min_documents": 10,
     "blend.min_gain": 0,
+    "blend.min_errors": 0,
 }
 
 

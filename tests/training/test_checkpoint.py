@@ -28,7 +28,7 @@ from lightdxml.views.linear.solver import Problem, Weights
 from tests.support.configs import FOUR_VIEWS, PAPER, SMALL, small
 from tests.support.data import topics, with_rare_label
 from tests.support.indexes import needs_rabitq
-from tests.support.trainings import InterruptAt, bits, phases, train
+from tests.support.trainings import InterruptAt, InterruptAtTick, bits, phases, train
 
 SHORT = small(epochs=2, linear=False)
 ALL_VIEWS = changed(Config(), FOUR_VIEWS | {"epochs": 1, "linear.frequent_work": 22_000})
@@ -116,6 +116,19 @@ def test_steps_after_the_cycle_resume_to_the_same_bits(
         assert interrupt(tmp_path, ALL_VIEWS, at, phase)
     model, history = train(DATA, ALL_VIEWS, tmp_path)
     assert bits(model) | {"phases": phases(history)} == expected
+
+
+def test_long_computations_can_be_interrupted_within(tmp_path: Path, expected: dict[str, Any]) -> None:
+    watch = InterruptAtTick(0)
+    with parallel.use_threads(1):
+        train(DATA, ALL_VIEWS, callbacks=[watch])
+        # Validation of each refresh, the cost of frequent labels, clusters, choices.
+        assert watch.seen > 20
+        for i, at in enumerate(range(1, watch.seen, 7)):
+            with pytest.raises(Interrupted):
+                train(DATA, ALL_VIEWS, tmp_path / str(i), [InterruptAtTick(at)])
+            model, history = train(DATA, ALL_VIEWS, tmp_path / str(i))
+            assert bits(model) | {"phases": phases(history)} == expected
 
 
 class CountSolved(Callback):

@@ -131,6 +131,7 @@ TREES = {
     "blend.min_documents": 1,
     "blend.gamma": 0.5,
     "blend.min_gain": 0,
+    "blend.min_errors": 0,
 }
 
 

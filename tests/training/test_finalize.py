@@ -160,12 +160,16 @@ def test_the_share_of_a_view_is_chosen_with_the_trees_that_ship() -> None:
     assert trial["curve"] != kept["curve"]
 
 
-def test_a_view_that_adds_too_little_is_dropped() -> None:
-    config = changed(Config(), FOUR_VIEWS | {"blend.min_gain": 100})
-    model, history = train(topics(200), config)
+@pytest.mark.parametrize("settings", [{"blend.min_gain": 100}, {"blend.min_errors": 1e6}], ids=str)
+def test_a_view_that_adds_too_little_is_dropped(settings: dict[str, float]) -> None:
+    """Too few points, or no more than chance."""
+    config = changed(Config(), FOUR_VIEWS | settings)
+    model, history = train(noisy_topics(200), config, dev=noisy_topics(100, seed=1))
+    (entry,) = (entry for entry in history if entry["phase"] == "share")
+    assert entry["share"] == 0
+    assert entry["error"] > 0
     assert "tree" not in model.views
     assert "tree" not in model.blend.weights
-    assert [entry["share"] for entry in history if entry["phase"] == "share"] == [0]
 
 
 @pytest.mark.parametrize(
