@@ -1,141 +1,159 @@
-"""Ways to find shortlists: `python benchmarks/shortlist.py [--labels 20000 50000] [--kinds exact sketch ivf hnsw]`.
+"""Nearest labels, our indexes beside those of faiss: `python benchmarks/shortlist.py [--labels 300000 670000]`.
 
-`… --costs` prints what sketches and an inverted file cost in products of an exact search, by which training chooses.
-Else, for each number of labels: the time to build each index, milliseconds a document in a batch and alone, and the
-share of the exact shortlists that it finds. Labels lie in clusters of about `--around` each: with fewer than k, most of
-S_k is no nearer than chance, as in a training that has just begun, and hard to find. Seconds are those of the cores
-(`cpu`), which others at work on the machine do not lengthen, except for a document alone.
+Prints for each index: seconds to build it, milliseconds per query in a batch and for one query at a time, and the share
+of the true k nearest labels that it finds. All indexes are timed in turn, several rounds, and the median is shown: what
+else runs on the machine hits all of them. Labels and queries are made-up unit vectors in clusters.
+
+- `exact`: our exact search, on float16.        - `faiss Flat`: exact search, on float32.
+- `RaBitQ`: our 1-bit codes with reranking.     - `faiss PQ fs`, `faiss RaBitQ fs`: fast scan, then SQ8 reranking of
+                                                  some times k candidates.
+
+Exact search alone, at the sizes of most data sets:
+`python benchmarks/shortlist.py --labels 4000 50000 100000 --dim 192 --k 200 --queries 8192 --only exact "faiss Flat"`
+
+faiss is optional: `pip install 'lightdxml[bench]'`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml import inverted_file, k_means, shortlist, sketches
-from lightdxml.encoder import unit_rows
+from lightdxml import index as indexes
+from lightdxml.kernels import parallel
 
-K, BATCH, SINGLE = 200, 8192, 50
+# Threads of faiss that wait for work must not take the time of what is measured next.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+try:
+    import faiss as _faiss
+except ImportError:
+    _faiss = None  # type: ignore[assignment]
+# Its type information leaves out much of what its wrappers add.
+faiss: Any = _faiss
+
+Search = Callable[[NDArray[np.float32]], NDArray[Any]]
+# Labels per cluster, and how far they are from its center.
+PER_CLUSTER, SPREAD = 400, 0.7
+TRAINING_VECTORS, SINGLE = 20_000, 50
 
 
-def clustered(rng: np.random.Generator, n: int, centres: NDArray[np.float32]) -> NDArray[np.float32]:
-    D = centres.shape[1]
-    chosen = centres[rng.integers(0, len(centres), n)]
-    return unit_rows(chosen + 0.7 * rng.standard_normal((n, D), dtype=np.float32) / np.float32(np.sqrt(D)))
+def clustered(rng: np.random.Generator, n: int, centers: NDArray[np.float32]) -> NDArray[np.float32]:
+    dim = centers.shape[1]
+    rows = centers[rng.integers(0, len(centers), n)]
+    rows += np.float32(SPREAD / np.sqrt(dim)) * rng.standard_normal((n, dim), dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows
 
 
-def cpu(call: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what a call returns and the seconds that it took of all cores."""
-    start = time.process_time()
-    result = call()
-    return result, time.process_time() - start
+def our_search(index: indexes.Index, k: int) -> Search:
+    return lambda queries: index.search(queries, k)[0]
 
 
-def made_up(L: int, D: int, around: int) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
-    """Return embeddings of labels and documents."""
+def faiss_search(index: Any, k: int, factor: float) -> Search:
+    """Search with an index of faiss; one that reranks takes `factor` times k candidates."""
+
+    def search(queries: NDArray[np.float32]) -> NDArray[Any]:
+        if factor:
+            index.k_factor = factor
+        found: NDArray[Any] = index.search(queries, k)[1]
+        return found
+
+    return search
+
+
+def faiss_index(vectors: NDArray[np.float16], description: str) -> Any:
+    index = faiss.index_factory(vectors.shape[1], description, faiss.METRIC_INNER_PRODUCT)
+    rows = vectors.astype(np.float32)
+    index.train(rows[:TRAINING_VECTORS])
+    index.add(rows)
+    return index
+
+
+def build_all(
+    vectors: NDArray[np.float16], queries: NDArray[np.float32], k: int, only: list[str]
+) -> Iterator[tuple[str, float, Search]]:
+    """Build the wanted indexes one after the other: name, seconds, search."""
+
+    def wanted(name: str) -> bool:
+        return any(name.startswith(start) for start in only)
+
+    kinds: tuple[tuple[str, indexes.IndexKind], ...] = (("exact", "exact"), ("RaBitQ", "rabitq"))
+    for name, kind in kinds:
+        if wanted(name):
+            start = time.perf_counter()
+            index = indexes.build(vectors, kind, queries=queries, k=k)
+            yield name, time.perf_counter() - start, our_search(index, k)
+    peers: list[tuple[str, str, tuple[float, ...]]] = [
+        ("faiss Flat", "Flat", (0,)),
+        ("faiss PQ fs", f"PQ{vectors.shape[1] // 2}x4fs,Refine(SQ8)", (2, 4)),
+    ]
+    if hasattr(faiss, "IndexRaBitQFastScan"):
+        peers.append(("faiss RaBitQ fs", "RaBitQfs,Refine(SQ8)", (4,)))
+    for name, description, factors in peers if faiss is not None else []:
+        if wanted(name):
+            start = time.perf_counter()
+            built = faiss_index(vectors, description)
+            taken = time.perf_counter() - start
+            for factor in factors:
+                yield f"{name} ×{factor}" if factor else name, taken, faiss_search(built, k, factor)
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def compare(L: int, arguments: argparse.Namespace) -> None:
     rng = np.random.default_rng(0)
-    centres = unit_rows(rng.standard_normal((max(10, L // around), D), dtype=np.float32))
-    return clustered(rng, L, centres).astype(np.float16), clustered(rng, BATCH, centres)
-
-
-def exact_product(vectors: NDArray[np.float16], documents: NDArray[np.float32]) -> float:
-    """Return the seconds of a product of a document and a label as an exact search takes them."""
-    exact = shortlist.build(np.arange(len(vectors), dtype=np.int32), vectors, "exact")
-    # What is made at the first search is not timed.
-    shortlist.search(exact, documents[:16], K)
-    return cpu(lambda: shortlist.search(exact, documents, K))[1] / (len(vectors) * BATCH)
-
-
-def costs_of_sketches(L: int, D: int, around: int) -> None:
-    """Print what it costs to look a label up, to compare one, to begin a document, and to make a label's sketch."""
-    unit, taken = 0.0, []
-    for n in (L // 4, L):
-        vectors, documents = made_up(n, D, around)
-        some = np.ascontiguousarray(documents[::32])
-        sketches.sketches_of(vectors[:5000], K, some)
-        unit = exact_product(vectors, documents)
-        index, making = cpu(lambda vectors=vectors, some=some: sketches.sketches_of(vectors, K, some))  # type: ignore[misc]
-        for candidates in (n // 50, n // 10):
-            tried = replace(index, candidates=candidates)
-            sketches.search(tried, vectors, some, K)
-            _, seconds = cpu(lambda t=tried, v=vectors, d=documents: sketches.search(t, v, d, K))  # type: ignore[misc]
-            taken.append((n, candidates, seconds / BATCH))
-    (_, _, small), _, (_, few, first), (_, many, second) = taken
-    compared = (second - first) / (many - few)
-    looked_up = (first - few * compared - small + L // 200 * compared) / (L - L // 4)
-    document = first - few * compared - L * looked_up
-    shown = f"looking up {looked_up / unit:.3f}, comparing {compared / unit:.2f}, a document {document / unit:,.0f}"
-    print(f"{L:>8,} labels: {shown}, making {making / L / unit:,.0f} a label", flush=True)
-
-
-def costs_of_clusters(L: int, D: int, around: int) -> None:
-    """Print what a product, a cluster and a label's place in an inverted file cost."""
-    vectors, documents = made_up(L, D, around)
-    some = np.ascontiguousarray(documents[::32])
-    # What is compiled is not timed.
-    k_means.inverted_file_of(vectors[:5000], K, some)
-    unit = exact_product(vectors, documents)
-    index, seconds = cpu(lambda: k_means.inverted_file_of(vectors, K, some))
-    inverted_file.search(index, vectors, some, K)
-    few, many = (inverted_file.probes_within(index, some, share) for share in (0.02, 0.2))
-    taken = []
-    for probes in (few, many):
-        tried = replace(index, probes=probes)
-        looked_at = L * BATCH * inverted_file.share_of_work(tried, documents)
-        taken.append((looked_at, cpu(lambda tried=tried: inverted_file.search(tried, vectors, documents, K))[1]))  # type: ignore[misc]
-    (a, first), (b, second) = taken
-    product = (second - first) / (b - a)
-    cluster = (first - a * product) / (BATCH * len(index.centres))
-    shown = f"a product {product / unit:.2f}, a cluster {cluster / unit:.2f}"
-    print(f"{L:>8,} labels: {shown}, building {seconds / L / unit:,.0f} a label", flush=True)
+    centers = rng.standard_normal((max(10, L // PER_CLUSTER), arguments.dim), dtype=np.float32)
+    centers /= np.linalg.norm(centers, axis=1, keepdims=True)
+    vectors = clustered(rng, L, centers).astype(np.float16)
+    queries, others = clustered(rng, arguments.queries, centers), clustered(rng, 256, centers)
+    truth = indexes.ExactIndex(vectors).search(queries[:256], arguments.k)[0]
+    searches: dict[str, Search] = {}
+    built, recall = {}, {}
+    for name, taken, search in build_all(vectors, others, arguments.k, arguments.only):
+        searches[name], built[name] = search, taken
+        found = search(queries[:256])
+        recall[name] = np.mean([len(np.intersect1d(a, b)) / a.size for a, b in zip(truth, found, strict=True)])
+        # Kernels for one query are compiled before they are timed.
+        search(queries[:1])
+    batch: dict[str, list[float]] = {name: [] for name in searches}
+    single: dict[str, list[float]] = {name: [] for name in searches}
+    for _ in range(arguments.rounds):
+        for name, search in searches.items():
+            batch[name].append(seconds(lambda search=search: search(queries)) / len(queries))  # type: ignore[misc]
+            single[name] += [seconds(lambda s=search, i=i: s(queries[i : i + 1])) for i in range(SINGLE)]  # type: ignore[misc]
+    for name in searches:
+        times = 1000 * statistics.median(batch[name]), 1000 * statistics.median(single[name])
+        print(f"{L:>9,} {name:18} {built[name]:8.1f} {times[0]:9.3f} {times[1]:10.3f} {recall[name]:7.3f}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labels", type=int, nargs="*", default=[20_000, 50_000, 100_000])
-    parser.add_argument("--around", type=int, default=400)
-    parser.add_argument("--kinds", nargs="*", choices=shortlist.KINDS, default=shortlist.KINDS)
-    parser.add_argument("--D", type=int, default=192)
-    parser.add_argument("--costs", action="store_true")
+    parser.add_argument("--labels", type=int, nargs="+", default=[300_000, 670_000])
+    parser.add_argument("--dim", type=int, default=304, help="dimensions, an even number")
+    parser.add_argument("--k", type=int, default=650)
+    parser.add_argument("--queries", type=int, default=1024, help="queries per batch")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", default=[""], help="names of indexes, or how they start")
     arguments = parser.parse_args()
-    D = arguments.D
-    print(f"D={D}, k={K}, {arguments.around} labels around each direction")
-    if arguments.costs:
-        for kind, costs in (("sketch", costs_of_sketches), ("ivf", costs_of_clusters)):
-            for L in arguments.labels if kind in arguments.kinds else ():
-                print(f"{kind:6}", end=" ")
-                costs(L, D, arguments.around)
-        return
-    print(f"{'labels':>8} {'index':6} {'build cpu s':>11} {'batch cpu ms':>12} {'single ms':>10} {'recall':>7}")
-    # Kernels are compiled before they are timed.
-    for kind in arguments.kinds:
-        tiny = shortlist.build(np.arange(8, dtype=np.int32), np.eye(8, D, dtype=np.float16), kind)
-        for rows in (1, 8):
-            shortlist.search(tiny, np.eye(rows, D, dtype=np.float32), 2)
+    threads = parallel.thread_count()
+    if faiss is not None:
+        faiss.omp_set_num_threads(threads)
+    shown = f"dim {arguments.dim}, k {arguments.k}, {arguments.queries} queries per batch, {threads} threads"
+    print(shown + ("" if faiss is None else f", faiss {faiss.__version__}"))
+    print(f"{'labels':>9} {'index':18} {'build s':>8} {'batch ms':>9} {'single ms':>10} {'recall':>7}")
     for L in arguments.labels:
-        labels, documents = made_up(L, D, arguments.around)
-        for kind in arguments.kinds:
-            start = time.process_time()
-            built = shortlist.build(np.arange(L, dtype=np.int32), labels, kind, queries=documents[::16], k=K)
-            build = time.process_time() - start
-            start = time.process_time()
-            shortlist.search(built, documents, K)
-            batch = 1000 * (time.process_time() - start) / BATCH
-            singles = []
-            for i in range(SINGLE):
-                start = time.perf_counter()
-                shortlist.search(built, documents[i : i + 1], K)
-                singles.append(1000 * (time.perf_counter() - start))
-            recall = shortlist.recall_of_exact(built, documents, K)
-            single = statistics.median(singles)
-            print(f"{L:>8,} {kind:6} {build:11.1f} {batch:12.3f} {single:10.3f} {recall:7.3f}", flush=True)
+        compare(L, arguments)
 
 
 if __name__ == "__main__":

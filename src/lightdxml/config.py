@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
-from lightdxml.settings import check, parse, setting
+from lightdxml.settings import check, check_value, parse, setting
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.linear.options import LinearOptions
 from lightdxml.views.tree.options import TreeOptions
@@ -128,13 +128,17 @@ def changed(config: Config, settings: dict[str, Any]) -> Config:
 
     >>> changed(Config(), {"epochs": "8", "dense.dropout": 0.5}).dense.epochs
     8
+    >>> changed(Config(), {"tree.cost": -1})
+    Traceback (most recent call last):
+    ValueError: tree.cost is -1: it must be a number above 0 and at most 1,000,000
     """
     by_name = {name: one for name, one, _ in walk()}
     groups: dict[str, dict[str, Any]] = {}
     for name, value in settings.items():
         full = full_name(name)
         group, _, inner = full.rpartition(".")
-        groups.setdefault(group, {})[inner] = parse(by_name[full], value)
+        groups.setdefault(group, {})[inner] = parsed = parse(by_name[full], value)
+        check_value(name, by_name[full], parsed)
     top = groups.pop("", {})
     for group, values in groups.items():
         top[group] = replace(getattr(config, group), **values)

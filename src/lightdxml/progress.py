@@ -108,7 +108,7 @@ class History:
         start = time.perf_counter()
         yield
         seconds = time.perf_counter() - start
-        self.entries.append({"cycle": 0, "phase": name, "seconds": seconds, **peak_memory()})
+        self.entries.append({"refresh": 0, "phase": name, "seconds": seconds, **peak_memory()})
 
 
 def peak_memory() -> dict[str, float]:

@@ -54,14 +54,15 @@ def check(options: Any) -> None:
     """
     for one in fields(options):
         if "about" in one.metadata:
-            _check_value(one, getattr(options, one.name))
+            check_value(one.name, one, getattr(options, one.name))
 
 
-def _check_value(one: Field[Any], value: Any) -> None:
+def check_value(name: str, one: Field[Any], value: Any) -> None:
+    """Raise a `ValueError` if a value does not fit a field; the message calls the setting by this name."""
     if value is None and one.metadata["optional"]:
         return
     if not _has_type(value, _type_of(one)) or not _in_range(value, one.metadata):
-        raise ValueError(f"{one.name} is {value!r}: it must be {expected(one)}")
+        raise ValueError(f"{name} is {value!r}: it must be {expected(one)}")
 
 
 def _type_of(one: Field[Any]) -> type:
@@ -131,4 +132,3 @@ def parse(one: Field[Any], value: Any) -> Any:
         return int(value) if value.lstrip("+-").isdecimal() else float(value)
     except ValueError:
         return value
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,13 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save(Dataset("tiny", Split(Y=Y, X=X)), tmp_path_factory.mktemp("data") / "tiny", "npz")
 
 
-def test_the_command_runs_the_grid(tmp_path: Path, source: Path) -> None:
+def test_the_command_runs_the_grid(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/bin/lightdxml", "bench", "--out", "my bench"])
     out = run("bench", "--data", source, "--methods", "knn", "--out", tmp_path / "out", "--n-jobs", "1")
     assert "results.md" in out
     assert "training time" in out
+    assert "\nlightdxml bench --out 'my bench'\n" in (tmp_path / "out" / "results.md").read_text("utf-8")
+    assert "| knn |" in (tmp_path / "out" / "results" / "tiny.md").read_text("utf-8")
 
 
 def test_an_ablation_runs_only_the_chosen_variants(tmp_path: Path, source: Path) -> None:
@@ -41,7 +45,7 @@ def test_an_ablation_runs_only_the_chosen_variants(tmp_path: Path, source: Path)
     ("changed", "message"),
     [
         ({"--methods": "knnn"}, "unknown method 'knnn': choose from lightdxml, lightdxml-paper, astec, parabel"),
-        ({"--data": "nothing"}, "nothing: found neither a file nor a data set on this machine, expected a path"),
+        ({"--data": "nothing"}, "nothing: found no file or data set with this name"),
         ({"--data": ","}, "--data is empty"),
         ({"--timeout": "soon"}, "--timeout soon"),
         ({"--repeat": "0"}, "repeat is 0"),
@@ -58,7 +62,7 @@ def test_wrong_options_are_explained(tmp_path: Path, source: Path, changed: dict
 def test_a_benchmark_without_results_ends_with_an_error(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method("knn"), "packages", ("no_such_package",))
+    monkeypatch.setattr(method("knn"), "package", "no_such_package")
     run("bench", "--data", source, "--methods", "knn", "--out", tmp_path / "out", "--n-jobs", "1", code=1)
 
 

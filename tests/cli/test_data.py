@@ -129,7 +129,7 @@ def test_version_is_shown() -> None:
     assert run("--version") == f"lightdxml {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["list", "info", "get", "convert", "split", "make"])
+@pytest.mark.parametrize("command", ["list", "info", "get", "convert", "split"])
 def test_every_data_command_has_an_example_in_its_help(command: str) -> None:
     assert f"lightdxml data {command}" in run("data", command, "--help")
 
@@ -142,13 +142,3 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-
-
-def test_make_generates_what_load_reads(tmp_path: Path) -> None:
-    sizes = ["--docs", "50", "--test", "10", "--labels", "20", "--words", "100"]
-    run("data", "make", tmp_path / "made", *sizes, "--random-state", "3")
-    data = load(tmp_path / "made")
-    assert data.test is not None
-    assert (len(data.train), len(data.test), data.n_labels, data.n_features) == (50, 10, 20, 100)
-    with pytest.raises(ValueError, match="--docs is 0: it must be an integer of at least 1"):
-        run("data", "make", tmp_path / "none", "--docs", "0")

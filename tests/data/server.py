@@ -8,10 +8,17 @@ import re
 import socket
 import struct
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
+
+from lightdxml.data.fetch import https_session
 
 Handler = BaseHTTPRequestHandler
 Script = Callable[[Handler], None]
@@ -26,6 +33,7 @@ def zipped(*members: tuple[str, bytes]) -> bytes:
 
 
 def tarred(*members: tuple[str, bytes]) -> bytes:
+    """Return a tar that is not compressed."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in members:
@@ -38,6 +46,15 @@ def tarred(*members: tuple[str, bytes]) -> bytes:
 NOISE = random.Random(0).randbytes(200_000)
 BODY = zipped(("noise.txt", NOISE))
 OTHER = zipped(("noise.txt", random.Random(1).randbytes(200_000)))
+
+
+def local_session() -> requests.Session:
+    """Return the session of downloads, which also speaks plain HTTP to the local server and does not wait."""
+    session = https_session()
+    retry = session.get_adapter("https://").max_retries  # type: ignore[attr-defined]
+    assert isinstance(retry, Retry)
+    session.mount("http://127.0.0.1", HTTPAdapter(max_retries=retry.new(backoff_factor=0)))
+    return session
 
 
 def put(folder: Path, name: str, content: bytes) -> Path:
@@ -87,14 +104,14 @@ def file(
     ranges: bool = True,
     if_range: bool = True,
     shift: int = 0,
-    length: int | None = -1,
-    headers: dict[str, str] | None = None,
+    length: bool = True,
     reset: bool = False,
+    stall: float = 0,
 ) -> Script:
     """Serve a file correctly, or with faults.
 
     At most `upto` bytes are sent. `ranges` and `if_range` are the headers that the server supports. `shift` is added to
-    the start of a range. `length` is the announced length; None announces none.
+    the start of a range. `length` tells whether the length is announced. `stall` is a wait in seconds before the end.
     """
 
     def answer(handler: Handler) -> None:
@@ -103,29 +120,23 @@ def file(
         if wanted and if_range and condition not in (None, etag, modified):
             wanted = None
         start = int(wanted[1]) + shift if wanted else 0
-        if wanted and start >= len(body):
-            handler.send_response(416)
-            handler.send_header("Content-Range", f"bytes */{len(body)}")
-            handler.end_headers()
-            return
         content = body[start:]
+        if wanted and not content:
+            text("", 416)(handler)
+            return
         handler.send_response(206 if wanted else 200)
         handler.send_header("Content-Type", "application/zip")
         if wanted:
             handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        announced = len(content) if length == -1 else length
-        if announced is not None:
-            handler.send_header("Content-Length", str(announced))
-        if etag is not None:
-            handler.send_header("ETag", etag)
-        if modified is not None:
-            handler.send_header("Last-Modified", modified)
-        for name, value in (headers or {}).items():
-            handler.send_header(name, value)
+        optional = {"Content-Length": str(len(content)) if length else None, "ETag": etag, "Last-Modified": modified}
+        for name, value in optional.items():
+            if value is not None:
+                handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(content[:upto])
+        handler.wfile.flush()
+        time.sleep(stall)
         if reset:
-            handler.wfile.flush()
             handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             handler.connection.close()
 

@@ -15,15 +15,13 @@ from pathlib import Path
 import pytest
 
 from lightdxml.data import files
-from lightdxml.data import unpack as module
 from lightdxml.data.errors import DataError
-from lightdxml.data.unpack import check, unpack
+from lightdxml.data.unpack import unpack
 from tests.data.server import BODY, NOISE, names, put, tarred, zipped
 
 TAR = tarred(("top/a.txt", b"first\n"), ("top/b.txt", NOISE))
 ARCHIVES = {
     "x.zip": zipped(("top/a.txt", b"first\n"), ("top/b.txt", NOISE)),
-    "x.tar": TAR,
     "x.tar.gz": gzip.compress(TAR),
     "x.tar.bz2": bz2.compress(TAR),
     "x.tar.xz": lzma.compress(TAR, preset=0),
@@ -78,8 +76,8 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_names_that_lead_out_of_the_folder_are_rejected(tmp_path: Path, kind: str, name: str) -> None:
-    make = zipped if kind == "zip" else tarred
-    body = make(("fine.txt", b""), (name, b"out"))
+    members = ("fine.txt", b""), (name, b"out")
+    body = zipped(*members) if kind == "zip" else gzip.compress(tarred(*members))
     with pytest.raises(DataError, match="names that stay inside the folder"):
         unpack(put(tmp_path, "x", body), tmp_path / "deep" / "x")
     assert list((tmp_path / "deep").iterdir()) == []
@@ -94,8 +92,8 @@ def test_links_and_devices_in_a_tar_are_rejected(tmp_path: Path, kind: bytes) ->
         info.type, info.linkname = kind, "/elsewhere"
         archive.addfile(info)
     with pytest.raises(DataError, match="a link or a device, 'odd'"):
-        unpack(put(tmp_path, "x.tar", buffer.getvalue()), tmp_path / "x")
-    assert names(tmp_path) == ["x.tar"]
+        unpack(put(tmp_path, "x.tgz", gzip.compress(buffer.getvalue())), tmp_path / "x")
+    assert names(tmp_path) == ["x.tgz"]
 
 
 def test_link_in_a_zip_is_rejected(tmp_path: Path) -> None:
@@ -121,14 +119,10 @@ def bombs() -> dict[str, bytes]:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("one", zeros[:90_000])
         archive.writestr("two", zeros[:90_000])
-    header = tarfile.TarInfo("huge")
-    header.size = 1 << 40
     return {
         "zip": buffer.getvalue(),
         "tar.gz": gzip.compress(tarred(("a", zeros[:90_000]), ("b", zeros[:90_000]))),
         "gz": gzip.compress(zeros),
-        "declared": gzip.compress(header.tobuf() + zeros),
-        "sparse": sparse_header("hole", 1 << 32) + b"\0" * 1024,
         "long name": gzip.compress(long_name_bomb(zeros)),
     }
 
@@ -159,14 +153,10 @@ def test_decompression_bombs_are_rejected(tmp_path: Path, kind: str) -> None:
     assert names(tmp_path) == ["x"]
 
 
-@pytest.mark.usefixtures("small_limit")
-@pytest.mark.parametrize("kind", ["zip", "declared"])
-def test_declared_bombs_are_rejected_before_anything_is_written(
-    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_write_member", lambda *_: pytest.fail("was written"))
-    with pytest.raises(DataError, match="more than 100,000 bytes"):
-        unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
+def test_sparse_file_in_a_tar_is_rejected(tmp_path: Path) -> None:
+    body = gzip.compress(sparse_header("hole", 1 << 32) + b"\0" * 1024)
+    with pytest.raises(DataError, match="a link or a device, 'hole'"):
+        unpack(put(tmp_path, "x.tgz", body), tmp_path / "x")
 
 
 def test_small_archives_may_have_any_compression_ratio(tmp_path: Path) -> None:
@@ -194,15 +184,9 @@ def test_zip_with_understated_sizes_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_truncated_archives_are_rejected(tmp_path: Path, name: str, left: float) -> None:
     whole = ARCHIVES[name]
-    with pytest.raises(DataError, match=r"expected a (complete archive|zip, tar)"):
+    with pytest.raises(DataError, match=r"expected a (complete archive|zip, gz)"):
         unpack(put(tmp_path, name, whole[: int(left * len(whole))]), tmp_path / "x")
     assert names(tmp_path) == [name]
-
-
-def test_tar_cut_between_two_members_is_rejected(tmp_path: Path) -> None:
-    first = tarfile.BLOCKSIZE * 2  # header and content of the first member
-    with pytest.raises(DataError, match="end is missing"):
-        unpack(put(tmp_path, "x.tar", TAR[:first]), tmp_path / "x")
 
 
 def test_checksum_after_the_end_of_a_tar_is_checked(tmp_path: Path) -> None:
@@ -212,13 +196,6 @@ def test_checksum_after_the_end_of_a_tar_is_checked(tmp_path: Path) -> None:
         unpack(put(tmp_path, "x.tar.gz", bytes(body)), tmp_path / "x")
 
 
-def test_tar_with_a_damaged_header_is_rejected(tmp_path: Path) -> None:
-    damaged = bytearray(TAR)
-    damaged[tarfile.BLOCKSIZE * 2] ^= 1
-    with pytest.raises(DataError, match="broken archive"):
-        unpack(put(tmp_path, "x.tar", bytes(damaged)), tmp_path / "x")
-
-
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_damaged_archives_are_complete_or_rejected(tmp_path: Path, name: str) -> None:
     rng = random.Random(2)
@@ -226,7 +203,6 @@ def test_damaged_archives_are_complete_or_rejected(tmp_path: Path, name: str) ->
     plain = tarred(*content.items())
     whole = {
         "x.zip": zipped(*content.items()),
-        "x.tar": plain,
         "x.tar.gz": gzip.compress(plain),
         "x.tar.bz2": bz2.compress(plain),
         "x.tar.xz": lzma.compress(plain),
@@ -241,9 +217,7 @@ def test_damaged_archives_are_complete_or_rejected(tmp_path: Path, name: str) ->
         except DataError:
             assert not folder.exists()
             continue
-        if name != "x.tar":  # a tar has no checksum of the content
-            assert {path.name: path.read_bytes() for path in folder.rglob("*.txt")} == content
-    assert not any(path.name.endswith(".unpacking") for path in tmp_path.iterdir())
+        assert {path.name: path.read_bytes() for path in folder.rglob("*.txt")} == content
 
 
 def test_encrypted_zip_is_rejected(tmp_path: Path) -> None:
@@ -266,12 +240,12 @@ def test_member_without_a_name_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("second", ["a", "a/b", "./a"])
 def test_names_that_collide_are_rejected(tmp_path: Path, second: str) -> None:
     with pytest.raises(DataError, match="two members named"):
-        unpack(put(tmp_path, "x.tar", tarred(("a", b"1"), (second, b"2"))), tmp_path / "x")
+        unpack(put(tmp_path, "x.tgz", gzip.compress(tarred(("a", b"1"), (second, b"2")))), tmp_path / "x")
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>", b"plain text, and long enough " * 50])
+@pytest.mark.parametrize("content", [b"", b"<html>", TAR])
 def test_file_that_is_not_an_archive_is_rejected(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(DataError, match=r"expected a zip, tar, gz, bz2 or xz archive"):
+    with pytest.raises(DataError, match=r"expected a zip, gz, bz2 or xz archive"):
         unpack(put(tmp_path, "x.zip", content), tmp_path / "x")
 
 
@@ -281,49 +255,9 @@ def test_missing_archive_raises_file_not_found_and_leaves_nothing(tmp_path: Path
     assert names(tmp_path) == []
 
 
-def test_folder_that_is_not_empty_is_rejected(tmp_path: Path) -> None:
+def test_existing_folder_is_rejected_and_kept(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     put(tmp_path / "x", "mine.txt", b"mine")
-    with pytest.raises(DataError, match="empty folder"):
+    with pytest.raises(FileExistsError):
         unpack(put(tmp_path, "x.zip", BODY), tmp_path / "x")
     assert names(tmp_path / "x") == ["mine.txt"]
-
-
-def test_empty_folder_and_leftovers_of_a_killed_process_are_replaced(tmp_path: Path) -> None:
-    (tmp_path / "x").mkdir()
-    (tmp_path / "x.unpacking").mkdir()
-    put(tmp_path / "x.unpacking", "half.txt", b"ha")
-    unpack(put(tmp_path, "x.zip", BODY), tmp_path / "x")
-    assert names(tmp_path) == ["x", "x.zip"]
-    assert names(tmp_path / "x") == ["noise.txt"]
-
-
-@pytest.mark.parametrize("name", ARCHIVES)
-def test_check_accepts_complete_archives_and_rejects_truncated_ones(tmp_path: Path, name: str) -> None:
-    whole = put(tmp_path, name, ARCHIVES[name])
-    check(whole, thorough=False)
-    check(whole, thorough=True)
-    put(tmp_path, name, ARCHIVES[name][: len(ARCHIVES[name]) // 2])
-    with pytest.raises(DataError, match="broken archive"):
-        check(whole, thorough=False)
-
-
-def test_only_the_thorough_check_compares_checksums_in_a_zip(tmp_path: Path) -> None:
-    damaged = bytearray(BODY)
-    damaged[1000] ^= 1
-    archive = put(tmp_path, "x.zip", bytes(damaged))
-    check(archive, thorough=False)
-    with pytest.raises(DataError, match=r"wrong checksum of 'noise\.txt'"):
-        check(archive, thorough=True)
-
-
-def test_check_rejects_a_file_that_is_not_an_archive(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a file that starts with 'sorry'"):
-        check(put(tmp_path, "x.zip", b"sorry"), thorough=False)
-
-
-@pytest.mark.usefixtures("small_limit")
-def test_sizes_of_sparse_members_add_up(tmp_path: Path) -> None:
-    body = b"".join(sparse_header(f"hole{i}", 60_000) for i in range(2)) + b"\0" * 1024
-    with pytest.raises(DataError, match="more than 100,000 bytes when unpacked"):
-        unpack(put(tmp_path, "x.tar", body), tmp_path / "x")

@@ -10,9 +10,7 @@ import pytest
 from lightdxml.model.blend import (
     LogLinearBlend,
     PaperBlend,
-    rarity,
     restore_blend,
-    shifted,
     sigmoid,
     top_k,
     weighted_sum,
@@ -82,17 +80,6 @@ def test_a_stored_blend_is_restored(blend: Any) -> None:
 def test_a_forged_blend_is_refused(content: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="its manifest has a blend"):
         restore_blend(content)
-
-
-def test_the_more_frequent_a_label_the_lower_its_shifted_score() -> None:
-    rare = rarity(np.array([0, 1, 2, 50, 100], dtype=np.int32), 100)
-    assert rare[:2].tolist() == [0, 0]
-    assert (np.diff(rare[1:]) < 0).all()
-    scores = shifted(np.full(5, 0.8, dtype=np.float32), rare, 3.0)
-    assert scores[1] == np.float32(0.8)
-    assert (np.diff(scores[1:]) < 0).all()
-    assert (scores > 0).all()
-    np.testing.assert_array_equal(shifted(scores, rare, 0.0), scores)
 
 
 def test_equal_scores_are_ranked_by_label() -> None:

@@ -70,20 +70,6 @@ def test_one_document_gets_the_bits_of_a_batch_among_equal_labels(k: int, index:
         np.testing.assert_array_equal(score[0], scores[i])
 
 
-def test_features_and_base_add_up_to_the_score(model: LightDXML) -> None:
-    X, _ = topics(8, seed=3)
-    for tail in (0.0, 1.0):
-        rows = model.predict(X, 3, tail=tail)
-        for row, explanations in zip(rows, model.explain(X, 3, tail=tail), strict=True):
-            assert [one.label for one in explanations] == row
-            for one in explanations:
-                total = one.base + sum(value for _, value in one.parts) + one.tail
-                assert total == pytest.approx(one.score, abs=1e-5)
-                sizes = [abs(value) for _, value in one.parts]
-                assert sizes == sorted(sizes, reverse=True)
-                assert (one.tail < 0) == (tail > 0)
-
-
 def test_a_document_without_features_gets_no_label(model: LightDXML) -> None:
     X = csr_matrix(topics(4)[0].toarray() * np.array([[1], [0], [1], [0]]))
     labels, scores = model.rank(X, 3)

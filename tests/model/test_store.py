@@ -23,8 +23,8 @@ from tests.support.configs import PAPER, SMALL
 from tests.support.data import TEXTS, topics
 from tests.support.forging import Arrays, change_arrays, change_manifest, write_file
 from tests.support.indexes import needs_rabitq
+from tests.support.stored_model import EXPECTED, FOLDER
 
-FIXTURE = Path(__file__).parents[1] / "models" / "format-1"
 DAMAGED = r"is damaged \(.*\): copy or train it again"
 
 
@@ -54,9 +54,9 @@ def check_refused(folder: Path, match: str = DAMAGED) -> None:
 
 
 def test_the_stored_model_of_this_format_still_predicts_the_same() -> None:
-    """tests/models/format-1 stays as it is: if it can no longer be read, the format needs another number."""
-    expected = json.loads((FIXTURE.parent / "format-1.json").read_text(encoding="utf-8"))
-    model = load(FIXTURE)
+    """Once it is released it stays as it is: if it can no longer be read, the format needs another number."""
+    expected = json.loads(EXPECTED.read_text(encoding="utf-8"))
+    model = load(FOLDER)
     assert set(model.model_.views) == {"nearness", "classifier", "linear", "tree"}
     labels, scores = model.rank(expected["texts"], 3)
     assert labels.tolist() == expected["labels"]

@@ -16,6 +16,8 @@ SMALL: dict[str, Any] = {
 }
 # The paper's two views alone.
 PAPER = SMALL | {"linear": False}
+# Few texts: small batches.
+TEXT = PAPER | {"dense.batch_size": 4, "epochs": 10}
 # Two trees of three levels for a dozen labels, whatever they add; half of the labels are trained on hard negatives.
 FOUR_VIEWS = SMALL | {
     "epochs": 2,
@@ -30,6 +32,7 @@ FOUR_VIEWS = SMALL | {
     "blend.gamma": 0.5,
     "blend.min_documents": 10,
     "blend.min_gain": 0,
+    "blend.min_errors": 0,
 }
 
 

@@ -40,6 +40,20 @@ class InterruptAt(Callback):
                 signal.raise_signal(self.number)
 
 
+class InterruptAtTick(Callback):
+    """Sends a signal at the n-th moment within long computations at which a training can be stopped."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self.seen = 0
+
+    def on_tick(self, run: Run) -> None:
+        """Count, and send the signal."""
+        self.seen += 1
+        if self.seen == self.n:
+            signal.raise_signal(signal.SIGINT)
+
+
 def train(
     data: tuple[csr_matrix, csr_matrix],
     config: Config,

@@ -1,14 +1,12 @@
-"""Trainings that are stopped at every kind of moment end at the same bits."""
+"""Trainings that are interrupted end at the same bits, wherever that happens; forged checkpoints are refused."""
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
 import signal
-import sys
-import threading
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,225 +16,432 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML
+from lightdxml.config import Config, changed
+from lightdxml.kernels import parallel
 from lightdxml.persistence import arrays as stored
-from lightdxml.config import Config
-from lightdxml.model import predict
-from lightdxml.progress import Progress
-from lightdxml.training import checkpoint, classifier, cycle, label_encoder, lock
-from lightdxml.training.checkpoint import FolderKeeper, Interrupted
-from lightdxml.training.cycle import DivergedError, Result, train
-from lightdxml.training.plan import plan
-from lightdxml.persistence.spill import Scratch, scratch_in
-from lightdxml.training.state import State
-from tests.processor import needs_sketches
-from tests.training.test_cycle import SMALL, topics
+from lightdxml.persistence import checkpoint
+from lightdxml.persistence.atomic_dir import sha256
+from lightdxml.training.callbacks import Callback, Interrupted
+from lightdxml.training.run import Phase, Run
+from lightdxml.views.linear.solver import Problem, Weights
+from tests.support.configs import FOUR_VIEWS, PAPER, SMALL, small
+from tests.support.data import topics, with_rare_label
+from tests.support.indexes import needs_rabitq
+from tests.support.trainings import InterruptAt, InterruptAtTick, bits, phases, train
 
-X, Y = topics(120)
-KINDS: list[Any] = [
+SHORT = small(epochs=2, linear=False)
+ALL_VIEWS = changed(Config(), FOUR_VIEWS | {"epochs": 1, "linear.frequent_work": 22_000})
+# A label that only a held-out document has: the refit then has something to add.
+HELD_OUT = int(np.random.default_rng(0).permutation(120)[0])
+DATA = with_rare_label(*topics(120), HELD_OUT)
+
+
+def interrupt(folder: Path, config: Config, at: int, prefix: str = "", number: int = signal.SIGINT) -> bool:
+    """Train, and interrupt the training; return whether it was still running."""
+    try:
+        train(DATA, config, folder, [InterruptAt(at, prefix, number)])
+    except Interrupted as interrupted:
+        assert interrupted.signal == number
+        assert interrupted.folder == folder
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    """The bits of all views without an interruption, and the phases."""
+    model, history = train(DATA, ALL_VIEWS)
+    return bits(model) | {"phases": phases(history)}
+
+
+CYCLES: list[Any] = [
     {},
-    {"relu": True, "residual": True, "frequent_labels": 2},
-    {"index": "hnsw"},
-    {"index": "ivf"},
-    pytest.param({"index": "sketch"}, marks=needs_sketches),
+    {"dense.relu": True, "dense.residual": True},
+    pytest.param({"index": "rabitq"}, marks=needs_rabitq),
+    {"precision": "float32", "dense.label_epochs": 3},
 ]
 
 
-class Stopping(FolderKeeper):
-    """A keeper that is asked to stop at its n-th look."""
-
-    def __init__(self, folder: Path, at: int) -> None:
-        super().__init__(folder, 1e9, "mark", resume=True)
-        self.looks, self.at = 0, at
-
-    def look(self) -> None:
-        self.looks += 1
-        if self.looks == self.at:
-            self.wanted = signal.SIGTERM
-
-    def keep(self, state: State) -> None:
-        self.look()
-        super().keep(state)
-
-    def check(self) -> None:
-        self.look()
-        super().check()
+@pytest.mark.parametrize("settings", CYCLES, ids=str)
+def test_a_cycle_that_is_interrupted_again_and_again_ends_at_the_same_bits(
+    tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    config = changed(small(epochs=3, dense__label_epochs=2, linear=False), settings)
+    model, history = train(DATA, config)
+    interruptions = 0
+    # The first stop is early in a refresh, later ones further on: each run must get further than the one before.
+    while interrupt(
+        tmp_path, config, 1 + 2 * interruptions % 11, number=(signal.SIGINT, signal.SIGTERM)[interruptions % 2]
+    ):
+        interruptions += 1
+        assert interruptions < 50
+    assert interruptions > 3
+    again, resumed = train(DATA, config, tmp_path)
+    assert bits(again) == bits(model)
+    assert phases(resumed) == phases(history)
 
 
-def run(config: Config, keeper: FolderKeeper | None = None) -> Result:
-    return train(X, Y, X[:20], Y[:20], config, Progress(show=False), None, keeper)
+def test_every_refresh_can_be_interrupted_within(tmp_path: Path) -> None:
+    """A refresh has no checkpoint of its own: it is done again from its beginning."""
+    config = small(epochs=2, linear=False)
+    model, history = train(DATA, config)
+    for phase in ("label encoder", "index", "shortlist", "validation"):
+        for at in (1, 2):
+            folder = tmp_path / f"{phase}-{at}"
+            assert interrupt(folder, config, at, phase)
+            again, resumed = train(DATA, config, folder)
+            assert bits(again) == bits(model)
+            assert phases(resumed) == phases(history)
 
 
-def bits(result: Result) -> list[bytes]:
-    model = result.model
-    arrays = [model.encoder.vectors, model.classifier, model.shortlist.vectors, np.array(model.beta)]
-    return [array.tobytes() for array in (*arrays, *predict(model, X, 3))]
+# From the first step to the last, in every phase after the cycle.
+MOMENTS = [
+    *(("linear view", at) for at in (1, 3, 9, 14)),
+    ("blend", 1),
+    *(("label tree", at) for at in (1, 2, 9, 20)),
+    ("share", 1),
+    ("tail", 1),
+    ("refit linear view", 1),
+    *(("refit label tree", at) for at in (1, 7)),
+]
 
 
-@pytest.mark.parametrize("settings", KINDS, ids=str)
-def test_a_training_stopped_again_and_again_ends_at_the_same_bits(tmp_path: Path, settings: dict[str, Any]) -> None:
-    config = Config(**(SMALL | {"e_model": 3, "e_label": 2} | settings))
-    expected = run(config)
-    (tmp_path / "kept").mkdir()
-    stops = 0
-    for look in range(1, 200):
-        try:
-            result = run(config, Stopping(tmp_path / "kept", 1 + look % 9))
-            break
-        except Interrupted as stopped:
-            assert stopped.signal == signal.SIGTERM
-            stops += 1
-    assert stops > 5
-    assert bits(result) == bits(expected)
-    phases = [entry["phase"] for entry in result.history]
-    assert phases == [entry["phase"] for entry in expected.history]
+@pytest.mark.parametrize(("phase", "at"), MOMENTS, ids=lambda part: str(part))
+def test_steps_after_the_cycle_resume_to_the_same_bits(
+    tmp_path: Path, phase: str, at: int, expected: dict[str, Any]
+) -> None:
+    # With one thread every part is reported.
+    with parallel.use_threads(1):
+        assert interrupt(tmp_path, ALL_VIEWS, at, phase)
+    model, history = train(DATA, ALL_VIEWS, tmp_path)
+    assert bits(model) | {"phases": phases(history)} == expected
 
 
-def test_no_more_than_two_checkpoints_are_kept(tmp_path: Path) -> None:
-    run(Config(**(SMALL | {"e_model": 2})), FolderKeeper(tmp_path, 0, "mark", resume=False))
+def test_long_computations_can_be_interrupted_within(tmp_path: Path, expected: dict[str, Any]) -> None:
+    watch = InterruptAtTick(0)
+    with parallel.use_threads(1):
+        train(DATA, ALL_VIEWS, callbacks=[watch])
+        # Validation of each refresh, the cost of frequent labels, clusters, choices.
+        assert watch.seen > 20
+        for i, at in enumerate(range(1, watch.seen, 7)):
+            with pytest.raises(Interrupted):
+                train(DATA, ALL_VIEWS, tmp_path / str(i), [InterruptAtTick(at)])
+            model, history = train(DATA, ALL_VIEWS, tmp_path / str(i))
+            assert bits(model) | {"phases": phases(history)} == expected
+
+
+class CountSolved(Callback):
+    """Counts the classes that are solved in each phase after the cycle."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.counts: Counter[str] = Counter()
+        self.title = ""
+        solve = Problem.solve
+
+        def counted(problem: Problem, classes: NDArray[np.int32]) -> Weights:
+            self.counts[self.title] += len(classes)
+            return solve(problem, classes)
+
+        monkeypatch.setattr(Problem, "solve", counted)
+
+    def on_phase_begin(self, run: Run, phase: Phase) -> None:
+        """Take the title of a step."""
+        self.title = phase.title
+
+    def on_phase_end(self, run: Run, phase: Phase) -> None:
+        """Leave the step: what is solved outside of steps is not counted among them."""
+        self.title = ""
+
+    def solved(self) -> dict[str, int]:
+        """Return the counts of steps."""
+        return {title: n for title, n in self.counts.items() if title}
+
+
+def test_finished_steps_and_parts_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counter = CountSolved(monkeypatch)
+    with parallel.use_threads(1):
+        train(DATA, ALL_VIEWS, callbacks=[counter])
+        once = counter.solved()
+        counter.counts.clear()
+        interruptions = 0
+        # Each run reports the parts of an unfinished step again: to get further, it must be interrupted later.
+        while interrupt_after_cycle(tmp_path, counter, 3 + interruptions):
+            interruptions += 1
+        assert interruptions > 5
+    assert counter.solved() == once
+
+
+def interrupt_after_cycle(folder: Path, counter: CountSolved, at: int) -> bool:
+    class AfterCycle(InterruptAt):
+        def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
+            if run.result is not None:
+                super().on_progress(run, phase, amount)
+
+    try:
+        train(DATA, ALL_VIEWS, folder, [counter, AfterCycle(at)])
+    except Interrupted:
+        return True
+    return False
+
+
+def test_checkpoints_are_written_as_often_as_asked_for(tmp_path: Path) -> None:
+    numbers: list[int] = []
+
+    class Watch(Callback):
+        def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
+            numbers.append(max((int(path.name) for path in tmp_path.glob("0*")), default=0))
+
+    from lightdxml.training.fit import CheckpointOptions, prepare
+    from lightdxml.training.fit import train as train_prepared
+
+    options = CheckpointOptions(tmp_path, every=0)
+    train_prepared(prepare(*DATA, SHORT), SHORT, checkpoint=options, callbacks=[Watch()])
+    assert numbers[-1] > 5
     assert len(list(tmp_path.glob("0*"))) == 2
-    checkpoint.remove(tmp_path)
-    assert not tmp_path.exists()
+
+
+def test_a_finished_training_is_finished_again_without_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a model cannot be saved, because the disk is full, the training is not lost."""
+    expected, _ = train(DATA, ALL_VIEWS, tmp_path)
+    counter = CountSolved(monkeypatch)
+    again, history = train(DATA, ALL_VIEWS, tmp_path, [counter])
+    assert bits(again) == bits(expected)
+    assert not counter.solved()
+    assert history
+
+
+def test_a_full_disk_at_the_end_does_not_cost_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(stored, "write", full)
+    model, _ = train(DATA, SHORT, tmp_path)
+    monkeypatch.undo()
+    assert bits(model) == bits(train(DATA, SHORT)[0])
+    assert not list(tmp_path.glob("0*"))
 
 
 def test_other_data_or_settings_are_refused(tmp_path: Path) -> None:
-    trained = LightDXML(**SMALL).fit(X, Y, checkpoint=tmp_path / "kept", checkpoint_every=0)
-    with pytest.raises(ValueError, match="holds the checkpoint of a training"):
-        LightDXML(**SMALL).fit(X, Y, checkpoint=tmp_path / "kept")
-    with pytest.raises(ValueError, match="other data or settings"):
-        LightDXML(**SMALL, seed=1).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
-    with pytest.raises(ValueError, match="other data or settings"):
-        LightDXML(**SMALL).fit(X[1:], Y[1:], checkpoint=tmp_path / "kept", resume=True)
-    again = LightDXML(**SMALL).fit(X, Y, checkpoint=tmp_path / "kept", resume=True)
-    np.testing.assert_array_equal(again.rank(X)[1], trained.rank(X)[1])
+    X, Y = DATA
+    settings = PAPER | {"epochs": 1}
+    LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="holds the checkpoint of a training: resume it"):
+        LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
+    for changes in ({"random_state": 1}, {"epochs": 2}, {"blend.beta": 0.5}):
+        with pytest.raises(ValueError, match="belongs to other data or settings"):
+            LightDXML(options=settings | changes).fit(X, Y, checkpoint=tmp_path, resume=True)
+    with pytest.raises(ValueError, match="belongs to other data or settings"):
+        LightDXML(options=settings).fit(X[1:], Y[1:], checkpoint=tmp_path, resume=True)
+    other = X.copy()
+    other.data[0] += 1
+    with pytest.raises(ValueError, match="belongs to other data or settings"):
+        LightDXML(options=settings).fit(other, Y, checkpoint=tmp_path, resume=True)
 
 
-SHORT = Config(**(SMALL | {"e_model": 2}))
-Forged = Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]
+def test_a_spill_directory_changes_no_bits_and_resumes(tmp_path: Path, expected: dict[str, Any]) -> None:
+    for phase in ("classifier", "shortlist", "label tree"):
+        folder, spill = tmp_path / phase, tmp_path / "spill"
+        with pytest.raises(Interrupted):
+            train(DATA, ALL_VIEWS, folder, [InterruptAt(1, phase)], spill=spill)
+        model, history = train(DATA, ALL_VIEWS, folder, spill=spill)
+        assert bits(model) | {"phases": phases(history)} == expected
+        assert not list(spill.iterdir())
 
 
-def stopped(folder: Path, at: int = 6, config: Config = SHORT) -> Path:
-    """Stop a training within an epoch; return its checkpoint."""
-    with pytest.raises(Interrupted):
-        run(config, Stopping(folder, at))
-    return max(folder.glob("0*"))
+# Forged checkpoints.
+
+Forgery = Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]
 
 
-def forge(place: Path, change: Forged) -> None:
-    """Change a checkpoint as whoever wrote it could have: with its checksum."""
+@pytest.fixture(scope="module")
+def in_epoch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint within an epoch of the classifier."""
+    folder = tmp_path_factory.mktemp("epoch") / "checkpoint"
+    assert interrupt(folder, SHORT, 7, "classifier")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def in_trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with finished and unfinished steps after the cycle."""
+    folder = tmp_path_factory.mktemp("trees") / "checkpoint"
+    with parallel.use_threads(1):
+        assert interrupt(folder, ALL_VIEWS, 4, "label tree")
+    return folder
+
+
+def forge(source: Path, folder: Path, change: Forgery) -> None:
+    """Copy a folder of checkpoints, and change the last one as its author could have: with its checksum."""
+    shutil.copytree(source, folder)
+    place = max(folder.glob("0*"))
     facts = json.loads((place / "state.json").read_text())
     arrays = {key: np.array(array) for key, array in stored.read(place / "arrays.safetensors").items()}
-    assert facts["batch"] > 0
     change(facts, arrays)
-    shutil.rmtree(place)
-    checkpoint.write(place.parent, int(place.name), facts, arrays)
+    stored.write(place / "arrays.safetensors", arrays)
+    facts["sha256"] = sha256(place / "arrays.safetensors")
+    (place / "state.json").write_text(json.dumps(facts))
 
 
-def entry(name: str, value: float) -> Forged:
+def last(name: str, value: float) -> Forgery:
     """Change the last number of an array."""
     return lambda facts, arrays: arrays[name].flat.__setitem__(-1, value)
 
 
-def fact(**changed: Any) -> Forged:
-    return lambda facts, arrays: facts.update(changed)
+def fact(**changes: Any) -> Forgery:
+    return lambda facts, arrays: facts.update(changes)
 
 
-def array(**changed: Any) -> Forged:
-    """Change arrays; a dot in a name is written as two underscores."""
-    made = {name.replace("__", "."): change for name, change in changed.items()}
-    return lambda facts, arrays: arrays.update({name: change(arrays[name]) for name, change in made.items()})
+def best(**changes: Any) -> Forgery:
+    return lambda facts, arrays: facts["best"].update(changes)
 
 
-def best(**changed: Any) -> Forged:
-    return lambda facts, arrays: facts["best"].update(changed)
+def array(name: str, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Forgery:
+    return lambda facts, arrays: arrays.update({name: change(arrays[name])})
 
 
-def without(*names: str) -> Forged:
-    return lambda facts, arrays: [part.pop(name, None) for name in names for part in (facts, arrays)]
+def without(name: str) -> Forgery:
+    return lambda facts, arrays: [part.pop(name, None) for part in (facts, arrays)]
 
 
-FORGED: dict[str, Forged] = {
-    "a label in the shortlists": entry("shortlists", 10_000),
-    "a document in the order": entry("order", 10_000),
-    "a document twice": entry("order", 0),
-    "a label in the index": entry("best.labels", 10_000),
-    "wide shortlists": array(shortlists=lambda a: np.tile(a, (1, 400))),
-    "narrow shortlists": array(shortlists=lambda a: a[:, 1:].copy()),
-    "no shortlists": array(shortlists=lambda a: np.empty((0, 0), np.int32)),
-    "no rows": array(shortlists=lambda a: a[:0]),
-    "no order": array(order=lambda a: a[:0]),
-    "order in float": array(order=lambda a: a.astype(np.float32)),
-    "weights to be repeated": array(W=lambda a: a[:1, :1].copy()),
-    "weights of 16 bits": array(W=lambda a: a.astype(np.float16)),
-    "means of another type": array(W_mean=lambda a: a.astype(np.int32)),
-    "NaN": entry("vectors", np.nan),
+FORGED: dict[str, Forgery] = {
+    "a label in the shortlists": last("shortlists", 10_000),
+    "a document in the order": last("order", 10_000),
+    "a document twice": last("order", 0),
+    "a label in the index": last("best.nearness.labels", 10_000),
+    "wide shortlists": array("shortlists", lambda a: np.tile(a, (1, 400))),
+    "narrow shortlists": array("shortlists", lambda a: a[:, 1:].copy()),
+    "no shortlists": array("shortlists", lambda a: np.empty((0, 0), np.int32)),
+    "no rows": array("shortlists", lambda a: a[:0]),
+    "no order": array("order", lambda a: a[:0]),
+    "order in float": array("order", lambda a: a.astype(np.float32)),
+    "a single weight": array("W", lambda a: a[:1, :1].copy()),
+    "weights of 16 bits": array("W", lambda a: a.astype(np.float16)),
+    "means of another type": array("W_mean", lambda a: a.astype(np.int32)),
+    "NaN": last("vectors", np.nan),
+    "NaN in the best model": last("best.classifier.W", np.nan),
     "no weights": without("W"),
-    "no fingerprint": without("fingerprint"),
     "no best model": without("best"),
-    "no index": without("best.labels"),
-    "few word vectors": array(best__word_vectors=lambda a: a[:1]),
-    "more labels": array(best__classifier=lambda a: np.tile(a, (2, 1)), best__label_frequency=lambda a: np.tile(a, 2)),
-    "another index": best(kind="zzz"),
-    "an index without its graph": best(kind="hnsw"),
-    "an index without its clusters": best(kind="ivf"),
-    "an index without its sketches": best(kind="sketch"),
-    "a best model of bytes": array(best__word_vectors=lambda a: np.zeros((len(a), a.shape[1] + 4), dtype=np.int8)),
-    "no measures": best(metrics=None),
+    "no index": without("best.nearness.labels"),
+    "few word vectors": array("best.encoder.vectors", lambda a: a[:1]),
+    "more labels": array("best.classifier.W", lambda a: np.tile(a, (2, 1))),
+    "another index": lambda facts, arrays: facts["best"]["nearness"].update(index="zzz"),
+    "an index without its codes": lambda facts, arrays: facts["best"]["nearness"].update(index="rabitq"),
+    "other shortlists": lambda facts, arrays: facts["best"]["nearness"].update(shortlist_size=3),
+    "another encoder": lambda facts, arrays: facts["best"]["nearness"].update(relu=True),
+    "a best model of int8": array("best.encoder.vectors", lambda a: np.zeros((len(a), a.shape[1] + 4), dtype=np.int8)),
     "a beta of text": best(beta="1"),
+    "an accuracy of NaN": best(accuracy=float("nan")),
+    "a latest that is neither": best(is_latest=1),
     "a step beyond": fact(step=99),
     "a step before": fact(step=-2),
     "another step": fact(step=0),
     "a batch beyond": fact(batch=999),
     "a batch before": fact(batch=-3),
     "a batch in float": fact(batch=1.0),
-    "an endless loss": fact(loss=float("-inf")),
-    "steps without end": fact(label_encoder_steps=10**400),
+    "an infinite loss": fact(loss=float("-inf")),
+    "too many steps": fact(label_encoder_steps=10**400),
+    "other refreshes": fact(refreshes=7),
     "another generator": fact(rng={"bit_generator": "MT19937"}),
-    "a generator of nothing": fact(rng=None),
+    "no generator": fact(rng=None),
     "a history of another form": fact(history=5),
+    "a history without phases": fact(history=[{}]),
+    "another stage": fact(stage="finalize"),
 }
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_checkpoint_is_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
-    """Whoever can write a checkpoint can write its checksum; some of these led compiled code out of bounds."""
-    forge(stopped(tmp_path), FORGED[name])
-    with pytest.raises(ValueError, match=r"the checkpoints in .* are damaged \(.*\): remove it") as refused:
-        run(SHORT, FolderKeeper(tmp_path, 1e9, "mark", resume=True))
+def test_a_forged_checkpoint_of_the_cycle_is_refused_in_one_sentence(in_epoch: Path, tmp_path: Path, name: str) -> None:
+    """Some of these once led compiled code out of bounds."""
+    forge(in_epoch, tmp_path / "forged", FORGED[name])
+    with pytest.raises(ValueError, match=r"the checkpoints in .* are damaged \(.*\): remove it and start") as refused:
+        train(DATA, SHORT, tmp_path / "forged")
     assert "\n" not in str(refused.value)
-    assert list(tmp_path.glob("0*"))
+    assert list((tmp_path / "forged").glob("0*")), "nothing is removed"
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+FINAL, CLUSTERS = "product.linear view: final round.", "product.label tree: tree 1, clusters.clusters"
+HARD = "product.linear view: hard negatives.labels"
+FORGED_PRODUCTS: dict[str, Forgery] = {
+    "weights of a label that does not exist": last(f"{FINAL}classes", 10_000),
+    "weights of label -1": last(f"{FINAL}classes", -1),
+    "weights of a feature that does not exist": last(f"{FINAL}columns", 10_000),
+    "weights of a negative feature": last(f"{FINAL}columns", -1),
+    "counts beyond the weights": last(f"{FINAL}counts", 10**9),
+    "negative counts": array(f"{FINAL}counts", lambda a: -a),
+    "weights of NaN": last(f"{FINAL}weights", np.nan),
+    "fewer biases": array(f"{FINAL}biases", lambda a: a[:-1]),
+    "weights of another type": array(f"{FINAL}weights", lambda a: a.astype(np.float16)),
+    "no axis": array(f"{FINAL}classes", lambda a: np.array(3, dtype=np.int32)),
+    "hard negatives that do not exist": last(HARD, 10_000),
+    "hard negatives below -1": last(HARD, -5),
+    "fewer hard negatives": array(HARD, lambda a: a[:-1]),
+    "a cluster that does not exist": array(CLUSTERS, lambda a: np.where(a >= 0, 99, a).astype(np.int32)),
+    "a negative cluster": array(CLUSTERS, lambda a: np.where(a >= 0, -2, a).astype(np.int32)),
+    "clusters of fewer labels": array(CLUSTERS, lambda a: a[:-1]),
+    "another product": lambda facts, arrays: facts["products"].update({"linear view: final round": []}),
+}
+
+
+def part_of_a_level(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Change the classes of a part of an unfinished step."""
+    name = next(name for name in arrays if name.startswith("product.label tree") and "/" in name and "classes" in name)
+    arrays[name] = arrays[name] + np.int32(1000)
+
+
+@pytest.mark.parametrize("name", [*FORGED_PRODUCTS, "classes of a part"])
+def test_forged_products_of_steps_are_refused_in_one_sentence(in_trees: Path, tmp_path: Path, name: str) -> None:
+    forge(in_trees, tmp_path / "forged", FORGED_PRODUCTS.get(name, part_of_a_level))
+    with pytest.raises(ValueError, match=r"checkpoint.* damaged .*: remove .* and start again") as refused:
+        train(DATA, ALL_VIEWS, tmp_path / "forged")
+    assert "\n" not in str(refused.value)
+    assert list((tmp_path / "forged").glob("0*")), "nothing is removed"
+
+
+FORGED_RESULTS: dict[str, Forgery] = {
+    "products of another form": fact(products=5),
+    "names of another form": lambda facts, arrays: facts["products"].update({"linear view: final round": 5}),
+    "arrays that are missing": lambda facts, arrays: facts["products"].update({"linear view: final round": ["zzz"]}),
+    "a label in the shortlists": last("shortlists", 10_000),
+    "no shortlists": without("shortlists"),
+    "a beta beyond 1": fact(beta=1.5),
+    "layers of other sizes": array("layer0", lambda a: a[:1]),
+    "NaN in a layer": last("layer1", np.nan),
+    "a label in the index": last("dense.nearness.labels", 10_000),
+    "another stage": fact(stage="cycle"),
+    "no stage": without("stage"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_RESULTS)
+def test_a_forged_result_of_the_cycle_is_refused_in_one_sentence(in_trees: Path, tmp_path: Path, name: str) -> None:
+    forge(in_trees, tmp_path / "forged", FORGED_RESULTS[name])
+    with pytest.raises(ValueError, match=r"the checkpoints in .* are damaged \(.*\): remove it and start") as refused:
+        train(DATA, ALL_VIEWS, tmp_path / "forged")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_forged_checkpoint_leaves_the_one_before_it(in_epoch: Path, tmp_path: Path) -> None:
+    forge(in_epoch, tmp_path / "forged", lambda facts, arrays: None)
+    good = max((tmp_path / "forged").glob("0*"))
+    forge(tmp_path / "forged", tmp_path / "again", FORGED["another index"])
+    max((tmp_path / "again").glob("0*")).rename(tmp_path / "forged" / "00000099")
+    assert good.exists()
+    assert bits(train(DATA, SHORT, tmp_path / "forged")[0]) == bits(train(DATA, SHORT)[0])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 @pytest.mark.parametrize("name", ["state.json", "arrays.safetensors", "lock"])
-def test_a_pipe_in_place_of_a_file_of_a_checkpoint_is_not_read(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "lock" if name == "lock" else stopped(tmp_path) / name
+def test_a_pipe_in_place_of_a_file_is_not_read(in_epoch: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(in_epoch, tmp_path / "piped")
+    folder = tmp_path / "piped"
+    path = folder / "lock" if name == "lock" else max(folder.glob("0*")) / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    keeper = FolderKeeper(tmp_path, 1e9, "mark", resume=True)
-    with pytest.raises(ValueError, match=r"no file"), keeper.at_work():
-        run(SHORT, keeper)
-
-
-def test_a_forged_checkpoint_leaves_the_one_before_it_to_go_on_from(tmp_path: Path) -> None:
-    expected = run(SHORT)
-    place = stopped(tmp_path)
-    shutil.copytree(place, tmp_path / "00000009")
-    forge(tmp_path / "00000009", FORGED["another index"])
-    assert bits(run(SHORT, FolderKeeper(tmp_path, 1e9, "mark", resume=True))) == bits(expected)
-
-
-def test_a_damaged_checkpoint_is_not_kept_in_place_of_a_good_one(tmp_path: Path) -> None:
-    """It counted as one of the two that are kept: the next write removed the good one."""
-    good = stopped(tmp_path)
-    shutil.copytree(good, tmp_path / "00000009")
-    (tmp_path / "00000009" / "state.json").write_text("{")
-    with pytest.raises(Interrupted):
-        run(SHORT, Stopping(tmp_path, 1))
-    assert sorted(path.name for path in tmp_path.glob("0*")) == [good.name, "00000010"]
-    shutil.rmtree(tmp_path / "00000010")
-    (tmp_path / "00000010").mkdir()
-    assert bits(run(SHORT, FolderKeeper(tmp_path, 1e9, "mark", resume=True))) == bits(run(SHORT))
+    with pytest.raises(ValueError, match=r"not a file|are damaged"):
+        train(DATA, SHORT, folder)
 
 
 def test_what_a_user_keeps_in_a_checkpoint_folder_survives(tmp_path: Path) -> None:
@@ -244,255 +449,21 @@ def test_what_a_user_keeps_in_a_checkpoint_folder_survives(tmp_path: Path) -> No
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis").write_text("important")
     (tmp_path / ".00000003.part").mkdir()
-    LightDXML(**(SMALL | {"e_model": 2})).fit(X, Y, checkpoint=tmp_path, checkpoint_every=0)
+    LightDXML(options=SMALL | {"epochs": 1}).fit(*DATA, checkpoint=tmp_path, checkpoint_every=0)
     checkpoint.remove(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".123.part", ".mine.part", "20260101"]
     assert len(list(tmp_path.glob("*/thesis"))) == 3
 
 
-def test_a_training_that_is_done_can_be_finished_again_without_training(tmp_path: Path) -> None:
-    """A model that could not be saved, as its disk was full, cost the training."""
-    config = SMALL | {"e_model": 2}
-    expected = LightDXML(**config).fit(X, Y, checkpoint=tmp_path)
-    facts = json.loads((max(tmp_path.glob("0*")) / "state.json").read_text())
-    assert facts["step"] == len(plan(Config(**config)))
-    again = LightDXML(**config).fit(X, Y, checkpoint=tmp_path, resume=True)
-    np.testing.assert_array_equal(again.rank(X)[1], expected.rank(X)[1])
-    assert again.model_.metrics == expected.model_.metrics
-    assert len(list(tmp_path.glob("0*"))) == 1
+def test_data_of_other_shapes_types_and_versions_have_other_fingerprints(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lightdxml.training.fit import fingerprint, prepare
 
-
-def test_a_full_disk_at_the_very_end_does_not_cost_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(checkpoint, "write", full)
-    assert bits(run(SHORT, FolderKeeper(tmp_path, 1e9, "mark", resume=False))) == bits(run(SHORT))
-
-
-def test_checkpoints_are_not_removed_while_another_training_is_at_work(tmp_path: Path) -> None:
-    stopped(tmp_path)
-    with checkpoint.locked(tmp_path):
-        checkpoint.remove(tmp_path)
-        assert checkpoint.is_in(tmp_path)
-    checkpoint.remove(tmp_path)
-    assert not tmp_path.exists()
-
-
-def test_a_lock_file_that_was_removed_holds_nothing(tmp_path: Path) -> None:
-    with lock.held(tmp_path / "lock") as first:
-        (tmp_path / "lock").unlink()
-        with lock.held(tmp_path / "lock") as second:
-            assert first
-            assert second
-
-
-def test_an_old_checkpoint_that_cannot_be_removed_does_not_end_a_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(path: str, *_: Any, **__: Any) -> None:
-        raise PermissionError(13, "Permission denied", path)
-
-    monkeypatch.setattr(os, "rmdir", refuse)
-    monkeypatch.setattr(os, "unlink", refuse)
-    assert bits(run(SHORT, FolderKeeper(tmp_path, 0, "mark", resume=False))) == bits(run(SHORT))
-
-
-def test_shapes_and_types_tell_data_apart() -> None:
+    X, Y = DATA
     wider = csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], X.shape[1] + 5))
-    marks = [checkpoint.fingerprint(SHORT, part) for part in (X, wider, X.astype(np.int32), None)]
-    zeros = [np.zeros(4, np.float32), np.zeros((2, 2), np.float32), np.zeros(4, np.int32)]
-    marks += [checkpoint.fingerprint(SHORT, part) for part in zeros]
-    assert len(set(marks)) == 7
-
-
-def test_another_version_of_lightdxml_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = checkpoint.fingerprint(SHORT, X)
+    data = [prepare(*part, SHORT).take() for part in ((X, Y), (wider, Y), (X[:-1], Y[:-1]))]
+    marks = [fingerprint(SHORT, one, None) for one in data]
+    marks.append(fingerprint(small(epochs=3), data[0], None))
+    marks.append(fingerprint(SHORT, data[0], np.zeros((X.shape[1], 16), dtype=np.float32)))
     monkeypatch.setattr("lightdxml.__version__", "9.9")
-    assert checkpoint.fingerprint(SHORT, X) != before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of its own")
-@pytest.mark.parametrize("before", [signal.SIG_IGN, None], ids=["ignored", "handled in C"])
-def test_signals_that_are_ignored_or_not_ours_are_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: Any
-) -> None:
-    """After nohup, or in the background of a script, Ctrl-C is meant for others."""
-    assert threading.current_thread() is threading.main_thread()
-    usual = signal.getsignal
-    monkeypatch.setattr(signal, "getsignal", lambda number: before if number == signal.SIGINT else usual(number))
-    handler = usual(signal.SIGINT)
-    keeper = FolderKeeper(tmp_path, 1e9, "mark", resume=False)
-    with keeper.at_work():
-        assert usual(signal.SIGINT) is handler
-        signal.raise_signal(signal.SIGTERM)
-    assert keeper.wanted == signal.SIGTERM
-
-
-def test_the_plan_has_as_many_epochs_as_the_settings_say() -> None:
-    config = Config(e_model=7, e_hat_label=3)
-    steps = plan(config)
-    assert [step.epoch for step in steps if step.what == "classifier"] == list(range(7))
-    assert sum(step.what == "refresh" for step in steps) == config.e_model // config.e_hat_label + 1
-
-
-def test_a_training_that_grows_without_end_is_stopped_and_its_best_model_kept(tmp_path: Path) -> None:
-    wild = LightDXML(**(SMALL | {"learning_rate": 10.0, "random_weight": 1e6, "e_model": 60}), feature_rate=10.0)
-    with pytest.raises(DivergedError, match=r"diverged in epoch \d+; the model of .* is kept: lower learning_rate"):
-        wild.fit(X, Y)
-    wild.save(tmp_path / "model")
-    assert np.isfinite(wild.rank(X)[1]).all()
-
-
-def test_the_model_that_a_diverging_training_keeps_is_complete(tmp_path: Path) -> None:
-    """It once told of the documents without those set aside, and its measures were those before rounding."""
-    wild = LightDXML(**(SMALL | {"learning_rate": 10.0, "random_weight": 1e6, "e_model": 60}), feature_rate=10.0)
-    with pytest.raises(DivergedError) as diverged:
-        wild.fit(X, Y)
-    kept = diverged.value.kept
-    assert kept is not None
-    assert kept.model.n_documents == X.shape[0]
-    assert kept.model.label_frequency.sum() == Y.nnz
-    assert [kept.history[i]["phase"] for i in (0, -2, -1)] == ["compile", "rounding", "tail"]
-    assert kept.history[-2]["after"] == kept.model.metrics
-    assert f"P@1 {kept.model.metrics['P@1']:.2f}" in str(diverged.value)
-    wild.save(tmp_path / "model")
-    assert load(tmp_path / "model").model_.n_documents == X.shape[0]
-
-
-def test_given_vectors_that_are_too_large_are_named_as_the_cause() -> None:
-    vectors = np.full((X.shape[1], SMALL["D"]), 1e20, dtype=np.float32)
-    with pytest.raises(DivergedError, match=r"given are as large as 1e\+20, so give some of length about 1"):
-        LightDXML(**SMALL, vectors=vectors).fit(X, Y)
-
-
-def test_a_label_encoder_that_diverges_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(label_encoder, "train_epoch", lambda *_: float("inf"))
-    with pytest.raises(DivergedError, match="in the label encoder: lower label_learning_rate"):
-        run(SHORT)
-
-
-@pytest.mark.parametrize("part", ["R", "bias"])
-def test_a_residual_layer_that_diverges_is_stopped(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
-    usual: Any = classifier.train_batch
-
-    def grow(weights: Any, features: Any, *others: Any) -> float:
-        loss: float = usual(weights, features, *others)
-        getattr(features.encoder.residual, part).flat[0] = 1e6
-        return loss
-
-    monkeypatch.setattr(classifier, "train_batch", grow)
-    with pytest.raises(DivergedError, match="diverged in epoch 1; the model of"):
-        run(Config(**(SMALL | {"residual": True})))
-
-
-def test_weights_are_looked_at_within_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    batches: list[float] = []
-    usual: Any = classifier.train_batch
-
-    def grow(weights: Any, *others: Any) -> float:
-        batches.append(usual(weights, *others))
-        weights.W[0, 0] = 1e9
-        return batches[-1]
-
-    monkeypatch.setattr(cycle, "_BATCHES_BETWEEN_LOOKS", 2)
-    monkeypatch.setattr(classifier, "train_batch", grow)
-    with pytest.raises(DivergedError, match="diverged in epoch 1"):
-        run(SHORT)
-    assert len(batches) == 2
-
-
-def test_gradients_too_small_to_matter_do_not_become_denormal_numbers() -> None:
-    from lightdxml.kernels import adam
-
-    row, mean, square = np.ones((1, 8), np.float32), np.full((1, 8), 1, np.uint16), np.ones(1, np.float32)
-    adam.adam_row(row, mean, square, 0, np.full(8, 1e-38, np.float32), np.float32(0.1))
-    assert not mean.any()
-
-
-def test_features_and_shortlists_in_files_give_the_same_bits_and_leave_nothing(tmp_path: Path) -> None:
-    expected = LightDXML(**SMALL).fit(X, Y)
-    trained = LightDXML(**SMALL).fit(X, Y, scratch=tmp_path)
-    np.testing.assert_array_equal(trained.model_.classifier, expected.model_.classifier)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_scratch_folder_without_room_is_said_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files were sparse: a disk that was full ended the process by SIGBUS when they were written."""
-
-    def full(*_: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
-    with pytest.raises(OSError, match=r"no room for \d+ MB of \w+ in .*No space left .*choose another scratch folder"):
-        LightDXML(**SMALL).fit(X, Y, scratch=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system writes zeros")
-@pytest.mark.parametrize("supported", [True, False])
-def test_scratch_files_have_their_place_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, supported: bool
-) -> None:
-    def not_here(*_: Any) -> None:
-        raise OSError(95, "Operation not supported")
-
-    if not supported:
-        monkeypatch.setattr(os, "posix_fallocate", not_here)
-    made = Scratch(tmp_path).array("numbers", (1000, 700), np.int32)
-    assert not made.any()
-    assert (tmp_path / "numbers").stat().st_size == made.nbytes
-    assert 512 * (tmp_path / "numbers").stat().st_blocks >= made.nbytes
-
-
-def test_scratch_that_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    for name, files in {
-        "lightdxml-left": ("lock", "values"),
-        "lightdxml-mine": ("lock", "thesis"),
-        "other": (),
-    }.items():
-        (tmp_path / name).mkdir()
-        for file in files:
-            (tmp_path / name / file).touch()
-    with scratch_in(tmp_path) as first, scratch_in(tmp_path) as second:
-        names = {path.name for path in tmp_path.iterdir()}
-        assert names == {"lightdxml-mine", "other", first.folder.name, second.folder.name}
-    assert {path.name for path in tmp_path.iterdir()} == {"lightdxml-mine", "other"}
-
-
-@pytest.mark.parametrize("settings", [{}, {"validation": 0.0}], ids=["set aside", "all for both"])
-def test_with_scratch_features_and_resumed_shortlists_are_not_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
-) -> None:
-    words = ["cat purrs", "dog barks", "bird sings loudly", "fish swims"]
-    texts, labels = [f"{words[i % 4]} {words[i // 7 % 4]}" for i in range(200)], [[i % 4] for i in range(200)]
-    small = SMALL | {"e_model": 2, "k": 3} | settings
-    seen: list[tuple[Any, list[int]]] = []
-    usual: Any = classifier.train_batch
-    # What other tests have left is held on to, so that it is known by its address.
-    left = [m for m in gc.get_objects() if isinstance(m, csr_matrix)]
-    known = {id(m) for m in left}
-
-    def look(*arguments: Any) -> Any:
-        width = arguments[3].shape[1]
-        matrices = [m for m in gc.get_objects() if isinstance(m, csr_matrix) and id(m) not in known]
-        held = [m for m in matrices if m.shape[1] == width]
-        seen.append((arguments[6], [m.shape[0] for m in held if not isinstance(m.data, np.memmap)]))
-        if len(seen) == 3:
-            signal.raise_signal(signal.SIGTERM)
-        return usual(*arguments)
-
-    monkeypatch.setattr(classifier, "train_batch", look)
-    monkeypatch.setattr("lightdxml.training.fit._compile", lambda *_: 0.0)
-    with pytest.raises(Interrupted):
-        LightDXML(**small).fit(texts, labels, checkpoint=tmp_path / "kept", scratch=tmp_path / "room")
-    LightDXML(**small).fit(texts, labels, checkpoint=tmp_path / "kept", scratch=tmp_path / "room", resume=True)
-    for shortlists, in_memory in seen:
-        assert isinstance(shortlists, np.memmap)
-        assert Path(str(shortlists.filename)).name == "shortlists"
-        assert in_memory == ([10] if not settings else [])
-
-
-def test_too_little_memory_is_said_before_training() -> None:
-    with pytest.raises(ValueError, match=r"training needs .* of memory and the limit is 100 MB"):
-        LightDXML(**SMALL).fit(X, Y, memory_limit="100MB")
+    marks.append(fingerprint(SHORT, data[0], None))
+    assert len(set(marks)) == len(marks)

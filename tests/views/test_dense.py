@@ -13,9 +13,9 @@ from lightdxml import LightDXML
 from lightdxml.kernels.precision import dequantize, dequantize_classifier
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
-from lightdxml.views.dense import label_encoder, train_classifier, train_encoder
+from lightdxml.views.dense import label_encoder, train_classifier
 from lightdxml.views.dense.classifier import ClassifierView
-from lightdxml.views.dense.encoder import Encoder, Residual, embeddings_of, encode, normalized, rounded
+from lightdxml.views.dense.encoder import embeddings_of, encode, normalized, rounded
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.dense.options import DenseOptions
 from tests.support.configs import PAPER
@@ -36,18 +36,6 @@ def dense_views(model: LightDXML) -> tuple[ClassifierView, NearnessView]:
     return classifier, nearness
 
 
-def test_an_embedding_is_the_weighted_sum_of_word_vectors(X: csr_matrix) -> None:
-    vectors = RNG.normal(size=(X.shape[1], 5)).astype(np.float32)
-    expected = X @ vectors
-    np.testing.assert_allclose(encode(Encoder(vectors), X), expected, rtol=1e-4, atol=1e-5)
-    relu = np.maximum(expected, 0)
-    np.testing.assert_allclose(encode(Encoder(vectors, relu=True), X), relu, rtol=1e-4, atol=1e-5)
-    R, bias = RNG.normal(size=(5, 5)).astype(np.float32), RNG.normal(size=5).astype(np.float32)
-    with_residual = relu + np.maximum(relu @ R.T + bias, 0)
-    found = encode(Encoder(vectors, relu=True, residual=Residual(R, bias)), X)
-    np.testing.assert_allclose(found, with_residual, rtol=1e-4, atol=1e-4)
-
-
 def test_both_views_share_the_embeddings_of_a_batch(four_views: LightDXML, X: csr_matrix) -> None:
     classifier, nearness = dense_views(four_views)
     batch = Batch(X)
@@ -61,7 +49,7 @@ def test_log_scores_are_the_formulas_of_the_paper(paper_model: LightDXML, X: csr
     W = dequantize_classifier(classifier.W).astype(np.float64)
     logits = embeddings @ W[:, :-1].T + W[:, -1]
     np.testing.assert_allclose(classifier.log_score(Batch(X), labels), -np.logaddexp(0, -logits), rtol=1e-4, atol=1e-4)
-    cosines = normalized(embeddings) @ dequantize(nearness.index.vectors).T.astype(np.float64)
+    cosines = normalized(encode(classifier.encoder, X)) @ dequantize(nearness.index.vectors).T.astype(np.float64)
     np.testing.assert_allclose(nearness.log_score(Batch(X), labels), cosines - 1, atol=1e-3)
 
 
@@ -107,58 +95,6 @@ def test_centroids_are_means_and_the_label_encoder_starts_from_them() -> None:
     mu = label_encoder.centroids(csr_matrix(Y.T), embeddings)
     np.testing.assert_allclose(mu, (Y.T @ embeddings) / counts[:, None], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(label_encoder.embed(label_encoder.start(4), mu), mu)
-
-
-def test_gradients_of_the_two_layers_follow_from_that_of_their_product() -> None:
-    encoder = label_encoder.start(3)
-    for layer in encoder.layers:
-        layer += RNG.normal(size=layer.shape).astype(np.float32)
-    weights = RNG.normal(size=(3, 4)).astype(np.float32)
-
-    def loss() -> float:
-        """A function whose gradient to both layers as one is `weights`."""
-        first, second = (layer.astype(np.float64) for layer in encoder.layers)
-        product = second[:, :-1] @ first
-        product[:, -1] += second[:, -1]
-        return float((product * weights).sum())
-
-    for layer, gradient in zip(encoder.layers, label_encoder.layer_gradients(encoder, weights), strict=True):
-        for place in np.ndindex(layer.shape):
-            before = layer[place]
-            layer[place] = before + np.float32(0.5)
-            up = loss()
-            layer[place] = before - np.float32(0.5)
-            down = loss()
-            layer[place] = before
-            assert gradient[place] == pytest.approx(up - down, rel=1e-3, abs=1e-3)
-
-
-def test_training_the_label_encoder_brings_labels_nearer_to_their_documents() -> None:
-    X, Y = topics(200)
-    label_to_docs, embeddings = csr_matrix(Y.T), X.toarray() @ RNG.normal(size=(42, 8)).astype(np.float32)
-    mu, encoder = label_encoder.centroids(label_to_docs, embeddings), label_encoder.start(8)
-    rng = np.random.default_rng(0)
-    losses = [
-        label_encoder.train_epoch(encoder, label_to_docs, np.arange(12), mu, embeddings, 0.02, rng) for _ in range(15)
-    ]
-    assert losses[-1] < losses[0]
-
-
-def test_the_residual_layer_keeps_its_spectral_norm_of_1() -> None:
-    X, Y = topics(100)
-    options = DenseOptions(dim=8, residual=True, relu=True, batch_size=20, random_negatives=2)
-    rng = np.random.default_rng(0)
-    features = train_encoder.start(X.shape[1], options, rng, None)
-    classifier = train_classifier.start(Y.shape[1], options, rng)
-    near = np.tile(np.arange(4, dtype=np.int32), (100, 1))
-    buffers = train_classifier.workspace(Y, 4, options)
-    for _ in range(10):
-        rows = rng.permutation(100)[:20]
-        train_classifier.train_batch(classifier, features, buffers, X, Y, rows, near, options, 0.1, rng)
-    assert features.encoder.residual is not None
-    R = features.encoder.residual.R
-    assert not np.allclose(R, np.eye(8))
-    assert np.linalg.svd(R, compute_uv=False)[0] == pytest.approx(1, abs=1e-3)
 
 
 def test_learning_rates_decay_as_described() -> None:

@@ -13,7 +13,6 @@ from lightdxml import LightDXML
 from lightdxml.kernels import parallel
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
-from lightdxml.views.tree.clustering import balanced_clusters, label_centroids
 from lightdxml.views.tree.model import TreeView
 from lightdxml.views.tree.options import TreeOptions
 from lightdxml.views.tree.train import is_useful, levels, tree_count
@@ -68,14 +67,6 @@ def test_trees_of_an_ensemble_differ_and_their_log_scores_add_up(four_views: Lig
     apart = [TreeView(both.index, both.paths[:, part], 1) for part in (slice(4), slice(4, 8))]
     added = sum(tree.log_score(Batch(X), every_label(X)) for tree in apart)
     np.testing.assert_allclose(both.log_score(Batch(X), every_label(X)), added, rtol=1e-5)
-
-
-def test_clusters_have_nearly_equal_sizes(documents: tuple[csr_matrix, csr_matrix]) -> None:
-    centroids = label_centroids(check_features(documents[0]), documents[1])
-    clusters = balanced_clusters(centroids, np.arange(12, dtype=np.int32), 8, seed=0)
-    assert set(np.bincount(clusters, minlength=8)) <= {1, 2}
-    some = balanced_clusters(centroids, np.array([3, 4, 7], dtype=np.int32), 2, seed=0)
-    assert (np.delete(some, [3, 4, 7]) == -1).all()
 
 
 def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matrix, csr_matrix]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
-Cells = list[dict[str, Any]]
+Cells = Sequence[dict[str, Any]]
 Data = Annotated[
     str | None, typer.Option("--data", help="Names or paths of data sets, separated by commas.", show_default=False)
 ]
@@ -47,7 +49,8 @@ def run(
     """Compare methods on the same features: accuracy, training time, prediction time, peak memory, model size.
 
     Each cell (one method on one data set) runs in its own process. Finished cells are not run again, so that the same
-    command resumes an interrupted benchmark. Results are JSON, CSV, Markdown tables and plots.
+    command resumes an interrupted benchmark. Results are JSON, CSV, plots and Markdown: a summary in `results.md`, and
+    a page per data set in `results/`.
 
     Example: `lightdxml bench --data see-also --methods lightdxml,parabel,knn --out bench`
     """
@@ -106,9 +109,9 @@ def _plan(
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: choose another folder for --out")
     text = TextOptions() if ngrams is None else TextOptions(ngrams=ngrams)
-    sources, limit = tuple(_listed(data or "", "--data")), seconds_of(timeout, "--timeout")
+    sources, limit = _listed(data or "", "--data"), seconds_of(timeout, "--timeout")
     with use_threads(n_jobs):
-        return Plan(sources, tuple(variants), out, repeat, limit, thread_count(), text, random_state, retry)
+        return Plan(sources, variants, out, repeat, limit, thread_count(), text, random_state, retry)
 
 
 def _listed(names: str, option: str) -> list[str]:
@@ -123,7 +126,7 @@ def _listed(names: str, option: str) -> list[str]:
     return listed
 
 
-def _run(plan: Plan, write_reports: Callable[[Cells, Path], list[Path]]) -> None:
+def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) -> None:
     """Run a plan, print tables and write reports; exit with code 1 if there are no results."""
     from lightdxml.experiments.bench import grid
 
@@ -135,7 +138,7 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path], list[Path]]) -> None
         errors.print(message, markup=False, highlight=False, soft_wrap=True)
         raise
     _show(cells)
-    for path in write_reports(cells, plan.out):
+    for path in write_reports(cells, plan.out, shlex.join(["lightdxml", *sys.argv[1:]])):
         console.print(f"written: {path}", markup=False, soft_wrap=True)
     if not any(cell["status"] == "done" for cell in cells):
         errors.print("no cell has results: try --retry or a longer --timeout", soft_wrap=True)
@@ -145,17 +148,16 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path], list[Path]]) -> None
 @contextmanager
 def _progress() -> Iterator[Callable[[Event], None]]:
     """Print a line per finished cell; on a terminal, show a progress bar too."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as display:
         task = display.add_task("reading the data", total=None)
 
         def listen(event: Event) -> None:
-            job = event.job
-            what = f"{job.data}, {job.name}" + (f", run {job.repeat + 1}" if job.repeat else "")
+            what = f"{event.job.data}, {event.job.name}" + (f", run {event.job.repeat + 1}" if event.job.repeat else "")
             done = event.number if event.outcome else event.number - 1
-            display.update(task, total=event.total, completed=done, description=f"{what}: {event.seconds:,.0f} s")
+            display.update(task, total=event.total, completed=done, description=what)
             if event.outcome:
                 line = f"{what}: {_summary(event.outcome, cached=event.cached)}"
                 display.console.print(line, markup=False, highlight=False, soft_wrap=True)
@@ -171,17 +173,10 @@ def _summary(outcome: dict[str, Any], *, cached: bool) -> str:
 
 
 def _show(cells: Cells) -> None:
-    from lightdxml.experiments.bench.results import grouped, unique
-    from lightdxml.experiments.bench.tables import megabytes, seconds
+    from lightdxml.experiments.bench.results import grouped
+    from lightdxml.experiments.bench.tables import COSTS, METRICS
 
-    columns = ("", "P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "training time", "model size", "")
-    for data in unique(cells, "data"):
-        rows = []
-        for group in grouped(cell for cell in cells if cell["data"] == data):
-            values = [""] * 8
-            if group.done:
-                values = [f"{group.values[name].mean:.2f}" for name in columns[1:7]]
-                values.append(seconds(group.values["train_seconds"].mean))
-                values.append(megabytes(group.values["size_mb"].mean))
-            rows.append([group.title, *values, ""])
-        print_table(data, columns, rows)
+    columns = (*METRICS, *COSTS)
+    for data, groups in grouped(cells).items():
+        rows = [[group.title, *(column.mean(group) for column in columns), ""] for group in groups]
+        print_table(data, ("", *(column.title for column in columns), ""), rows)

@@ -22,9 +22,8 @@ from lightdxml.cli.output import (
     say,
     sparkline,
 )
-from lightdxml.data import Dataset, download, load, registry, save
+from lightdxml.data import Dataset, load, registry, save
 from lightdxml.data.catalog import BUILDERS, find_cached
-from lightdxml.data.load import load_path
 from lightdxml.data.split import split as split_at_random
 from lightdxml.data.statistics import Statistics, describe
 
@@ -139,11 +138,13 @@ def get(
 
     Example: `lightdxml data get EURLex-4K`
     """
+    from lightdxml.data import download
+
     if name.lower() in BUILDERS:
         path = _build(name.lower(), force)
     else:
         with download_bar(name) as progress:
-            path = download.get(name, raw=raw, force=force, url=url, progress=progress, verify=_sizes)
+            path = download.get(registry.find(name), raw=raw, force=force, url=url, progress=progress)
     say(f"{name} is in {path}")
 
 
@@ -152,12 +153,6 @@ def _build(name: str, force: bool) -> Path:
     if cached is not None and not force:
         return cached
     return save(BUILDERS[name](), registry.cache_folder() / name, "jsonl", "gz", overwrite=True)
-
-
-def _sizes(folder: Path) -> tuple[int, int, int, int]:
-    data = load_path(folder)
-    n_test = len(data.test) if data.test is not None else 0
-    return len(data.train), n_test, data.n_features or 0, data.n_labels
 
 
 @app.command()

@@ -1,49 +1,62 @@
-"""Download files: interrupted downloads resume, and complete archives are checked."""
+"""Download files over HTTPS; interrupted downloads resume."""
 
 from __future__ import annotations
 
-import json
 import re
-import ssl
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from html import unescape
-from html.parser import HTMLParser
-from http.client import HTTPException, HTTPResponse, InvalidURL
-from itertools import chain
 from pathlib import Path
-from typing import cast
-from urllib.error import HTTPError, URLError
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
-from urllib.request import HTTPCookieProcessor, OpenerDirector, Request, build_opener
+from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema
+from urllib3.exceptions import HTTPError
+from urllib3.util import Retry
 
 from lightdxml import __version__
-from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.unpack import HEAD, archive_suffix, check, is_archive, stem
+from lightdxml.data.errors import excerpt
+from lightdxml.data.unpack import stem
 
 ProgressCallback = Callable[[int, "int | None"], None]
 
 _CHUNK = 1 << 16
 _PAGE_LIMIT = 1 << 20
-_LONGEST_WAIT = 60.0
-# Errors while connecting that a new attempt may solve.
-_TRANSIENT = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, ssl.SSLEOFError)
+_LARGEST = 64 << 30  # bytes; the archives of the repository are far smaller
+_TIMEOUT = 30.0  # seconds without an answer after which a connection counts as broken
+_ATTEMPTS = 5  # in a row without progress
+_BUSY = (408, 500, 502, 503, 504)
+# Google Drive's form that confirms the download of a large file, and its fields.
+_FORM = re.compile(r'<form[^>]*\bid="download-form"[^>]*\baction="([^"]*)"')
+_FIELD = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
+_TITLE = re.compile(r"<title[^>]*>([^<]*)", re.IGNORECASE)
 
 
 class DownloadError(OSError):
-    """A download that failed and will not be retried."""
+    """A download that failed."""
 
 
-class _RetryError(Exception):
-    """A failure that a new attempt may solve."""
+class _BrokenError(Exception):
+    """A connection that broke, which a new request may solve."""
 
-    def __init__(self, what: str, *, restart: bool = False, unreachable: bool = False) -> None:
-        super().__init__(what)
-        self.restart = restart  # the partial file cannot be resumed
-        self.unreachable = unreachable
+
+def https_session() -> requests.Session:
+    """Return a session for HTTPS only, which follows no redirect to another protocol and waits for busy servers."""
+    session = requests.Session()
+    session.adapters.clear()
+    # Without a network, few attempts: the user waits. A server may ask for a wait of hours, which is ignored.
+    retry = Retry(
+        _ATTEMPTS,
+        connect=2,
+        backoff_factor=1,
+        status_forcelist=_BUSY,
+        raise_on_status=False,
+        respect_retry_after_header=False,
+    )
+    session.mount("https://", HTTPAdapter(max_retries=retry))
+    session.headers.update({"User-Agent": f"lightdxml/{__version__}", "Accept-Encoding": "identity"})
+    return session
 
 
 def fetch(
@@ -51,97 +64,49 @@ def fetch(
     target: Path,
     *,
     progress: ProgressCallback | None = None,
-    retries: int = 5,
-    timeout: float = 30.0,
-    backoff: float = 1.0,
     page: str | None = None,
+    session: requests.Session | None = None,
+    limit: int = _LARGEST,
 ) -> Path:
     """Download a file and return `target`. A partial file of an earlier download is resumed.
 
-    The download grows in `target` + ``.part`` and is renamed when it is complete. An archive is checked first.
+    The download grows in `target` + ``.part`` and is renamed when it is complete.
 
     Parameters
     ----------
     url
-        An http or https address. Google Drive's form that confirms large files is submitted.
+        An https address. Google Drive's form that confirms large files is submitted.
     target
         The file to write; an existing file is replaced.
     progress
         Called with the number of bytes so far and the total, None if the server does not state it.
-    retries
-        The number of attempts in a row that may fail without any progress.
-    timeout
-        Seconds without an answer after which a connection counts as broken.
-    backoff
-        Seconds before the first retry; they double with each further one, up to a minute.
     page
         A web page for a manual download, for the error message.
+    session
+        The session, instead of `https_session()`.
+    limit
+        The largest number of bytes.
 
     Raises
     ------
     DownloadError
         If the download fails. The message says why, and whether it can be resumed.
     """
-    _require_http(url)
-    download = _Download(url, target, progress, timeout, page, build_opener(HTTPCookieProcessor))
+    download = _Download(url, target, progress, page, session or https_session(), limit)
     target.parent.mkdir(parents=True, exist_ok=True)
-    at_start = furthest = _size(download.part)
     failures = 0
     while True:
+        before = download.size
         try:
-            return download.attempt()
-        except _RetryError as error:
-            if error.restart:
-                download.note.unlink(missing_ok=True)
-            size = _size(download.part)
-            failures = 1 if size > furthest else failures + 1
-            furthest = max(furthest, size)
-            # Without a network the download fails at once; if the network is lost on the way, it waits.
-            if failures > retries or (error.unreachable and furthest == at_start):
-                raise download.final_error(error) from error
-        time.sleep(min(backoff * 2 ** (failures - 1), _LONGEST_WAIT))
-
-
-def _require_http(url: str) -> None:
-    with suppress(ValueError):  # an incomplete IPv6 address
-        if urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname:
-            return
-    raise DownloadError(f"{url} is not an http or https address")
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
-
-
-def _reason(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text or type(error).__name__
-
-
-@dataclass(frozen=True)
-class _Note:
-    """What the server says about a file; stored next to the partial file to resume it."""
-
-    url: str
-    etag: str | None
-    modified: str | None
-    total: int | None
-    form: bool  # the file comes only after a confirmation form
-
-    def agrees(self, other: _Note) -> bool:
-        """Return whether both can describe the same file; a 206 need not repeat all headers of the 200."""
-        pairs = ((self.etag, other.etag), (self.modified, other.modified), (self.total, other.total))
-        return all(a is None or b is None or a == b for a, b in pairs)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The bytes of a file from `start` to `stop`; None for an unknown end."""
-
-    note: _Note
-    start: int
-    stop: int | None
-    body: Iterator[bytes]
+            download.attempt()
+        except _BrokenError as error:
+            failures = failures + 1 if download.size <= before else 1
+            if failures == _ATTEMPTS:
+                raise download.error(str(error)) from error
+        else:
+            download.part.replace(target)
+            download.tag.unlink(missing_ok=True)
+            return target
 
 
 @dataclass(frozen=True)
@@ -149,237 +114,116 @@ class _Download:
     url: str
     target: Path
     progress: ProgressCallback | None
-    timeout: float
     page: str | None
-    opener: OpenerDirector
+    session: requests.Session
+    limit: int
 
     @property
     def part(self) -> Path:
         return self.target.with_name(f"{self.target.name}.part")
 
     @property
-    def note(self) -> Path:
-        return self.target.with_name(f"{self.target.name}.part.json")
+    def tag(self) -> Path:
+        """The file of the address and the version of the partial file."""
+        return self.target.with_name(f"{self.target.name}.part.tag")
 
     @property
-    def manual(self) -> str:
-        """How to download the file manually, for error messages."""
-        if self.page is None:
+    def size(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def error(self, what: str) -> DownloadError:
+        manual = ""
+        if self.page is not None:
+            folder = self.target.with_name(stem(self.target.name))
+            manual = f"; download it from {self.page} and save it as {self.target} or unpack it into {folder}"
+        kept = f"; {self.size} bytes are kept in {self.part}, and the same command resumes" if self.version else ""
+        return DownloadError(f"{self.url}: {what}{manual}{kept}")
+
+    @property
+    def version(self) -> str:
+        """The ETag or date of the partial file; empty if it cannot be resumed."""
+        try:
+            url, version = self.tag.read_text(encoding="utf-8").split("\n")
+        except (OSError, ValueError):
             return ""
-        folder = self.target.with_name(stem(self.target.name))
-        return f": download it manually from {self.page} and save it as {self.target} or unpack it into {folder}"
+        return version if url == self.url and self.size else ""
 
-    def final_error(self, error: _RetryError) -> DownloadError:
-        note, size = self._resumable()
-        kept = "nothing can be resumed" if note is None else f"{size} bytes are kept in {self.part}"
-        again = "starts over" if note is None else "resumes"
-        return DownloadError(f"{self.url}: {error}{self.manual}; {kept}, and running the command again {again}")
+    def attempt(self) -> None:
+        """Download the rest of the file over one connection."""
+        size, version = (self.size, self.version) if self.version else (0, "")
+        with self._request({"Range": f"bytes={size}-", "If-Range": version} if version else {}) as response:
+            if response.status_code != 200:
+                here = response.headers.get("Content-Range", "").startswith(f"bytes {size}-")
+                if response.status_code == 416 or not here or _version(response) not in ("", version):
+                    self.tag.unlink(missing_ok=True)
+                    raise _BrokenError("the server sent a part that does not fit the partial file")
+            else:
+                size = 0
+            try:
+                self._store(response, size)
+            except HTTPError as error:
+                raise _BrokenError(f"the connection broke ({_reason(error)})") from error
+            except DownloadError:
+                raise
+            except OSError as error:
+                raise self.error(f"{self.part} cannot be written ({_reason(error)})") from error
 
-    def attempt(self) -> Path:
-        """Download as much as one connection gives, and finish the file if it is complete."""
-        note, size = self._resumable()
-        if note is None or note.total != size:
-            with ExitStack() as stack:
-                answer = self._ask(note, size, stack)
-                note, size = self._receive(answer, note, size), answer.start
-        return self._finish(note, resumed=size > 0)
+    def _store(self, response: requests.Response, size: int) -> None:
+        length = response.headers.get("Content-Length", "")
+        total = size + int(length) if length.isdecimal() else None
+        self._check_size(total or 0)
+        if size == 0:
+            self.part.write_bytes(b"")  # emptied first: a new version must never describe old bytes
+            self.tag.write_text(f"{self.url}\n{_version(response)}", encoding="utf-8")
+        with self.part.open("ab") as file:
+            for chunk in response.raw.stream(_CHUNK, decode_content=False):
+                size += file.write(chunk)
+                self._check_size(size)
+                if self.progress is not None:
+                    self.progress(size, total)
+        if total is not None and size < total:
+            raise _BrokenError(f"the connection ended at {size} of {total} bytes")
 
-    def _resumable(self) -> tuple[_Note | None, int]:
-        """Return the note of a partial file that can be resumed, and its size; else None and 0."""
-        try:
-            note = _Note(**json.loads(self.note.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None, 0
-        size = _size(self.part)
-        identified = (note.etag, note.modified, note.total) != (None, None, None)
-        fits = size > 0 and (note.total is None or size <= note.total)
-        return (note, size) if note.url == self.url and identified and fits else (None, 0)
+    def _check_size(self, size: int) -> None:
+        if size > self.limit:
+            self.tag.unlink(missing_ok=True)  # nothing to resume
+            raise self.error(f"the file has more than {self.limit:,} bytes")
 
-    def _ask(self, note: _Note | None, size: int, stack: ExitStack) -> _Answer:
-        """Request the missing part of the file; submit a confirmation form if there is one."""
-        ranged = {}
-        if note is not None:
-            # A weak ETag does not identify bytes.
-            validator = note.modified if (note.etag or "W/").startswith("W/") else note.etag
-            ranged = {"Range": f"bytes={size}-"} | ({"If-Range": validator} if validator else {})
-        # The range belongs to the file, not to the form that comes before it.
-        headers = {} if note is not None and note.form else ranged
-        answer = self._interpret(stack.enter_context(closing(self._request(self.url, headers))), form=False)
-        if isinstance(answer, _Page) and (address := answer.confirmation()) is not None:
-            answer = self._interpret(stack.enter_context(closing(self._request(address, ranged))), form=True)
-        if isinstance(answer, _Answer):
-            return answer
-        titled = f"titled {excerpt(answer.title)}" if answer.title else "without a title"
-        quota = ", because of too many downloads today" if "quota" in answer.title.lower() else ""
-        raise DownloadError(f"{self.url} is a web page {titled} instead of the file{quota}{self.manual}")
-
-    def _request(self, url: str, headers: dict[str, str]) -> HTTPResponse:
-        """Send a request; return the response if it has status 200, 206 or 416."""
-        always = {"User-Agent": f"lightdxml/{__version__}", "Accept-Encoding": "identity"}
-        try:
-            request = Request(url, headers=always | headers)
-            return cast(HTTPResponse, self.opener.open(request, timeout=self.timeout))
-        except HTTPError as error:
-            if error.code == 416:
-                return cast(HTTPResponse, error)  # which wraps the response
-            with closing(error):
-                raise self._status_error(error) from None
-        except (URLError, InvalidURL, ValueError) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            if not isinstance(reason, OSError):
-                raise DownloadError(f"{url} is not a valid address: {reason}") from error
-            what = f"cannot reach {urlsplit(url).netloc} ({_reason(reason)})"
-            raise _RetryError(what, unreachable=not isinstance(reason, _TRANSIENT)) from error
-        except (OSError, HTTPException) as error:
-            raise _RetryError(f"the connection broke before an answer ({_reason(error)})") from error
-
-    def _status_error(self, error: HTTPError) -> Exception:
-        what = f"the server answered {error.code} {error.reason}"
-        if error.code >= 500 or error.code == 408:
-            return _RetryError(what)
-        title = ""
-        with suppress(OSError, HTTPException):
-            title = _Page(error.url, error.read(_PAGE_LIMIT)).title
-        page = f" with a page titled {excerpt(title)}" if title else ""
-        advice = "wait before you try again" if error.code == 429 else "a new attempt will not help"
-        return DownloadError(f"{self.url}: {what}{page}, and {advice}{self.manual}")
-
-    def _interpret(self, response: HTTPResponse, form: bool) -> _Answer | _Page:
-        """Return the file, or the web page that came instead."""
-        start, stop, total = _content_range(response)
-        headers = response.headers
-        body = _chunks(response, sys.maxsize if stop is None else stop - start)
-        if response.status == 200:
-            head = _read_up_to(body, HEAD)
-            if _is_page(headers.get_content_type(), head):
-                return _Page(response.url, head + _read_up_to(body, _PAGE_LIMIT))
-            body = chain([head], body)
-        encoding = (headers["Content-Encoding"] or "identity").strip().lower().removeprefix("x-")
-        # Many servers declare a .tar.gz as an encoded .tar.
-        archive = encoding == "gzip" and self.target.name.lower().endswith((".gz", ".tgz"))
-        if encoding != "identity" and not archive:
-            raise DownloadError(f"{self.url}: the server encodes the file as {encoding}, which is not supported")
-        return _Answer(_Note(self.url, headers["ETag"], headers["Last-Modified"], total, form), start, stop, body)
-
-    def _receive(self, answer: _Answer, note: _Note | None, size: int) -> _Note:
-        """Store an answer, and return the note of the complete file."""
-        known = answer.note
-        if answer.start > 0:
-            if note is None or answer.start != size or not note.agrees(known):
-                raise _RetryError("the server sent a part that does not fit the partial file", restart=True)
-            known = replace(note, total=known.total or note.total)
-        done = self._store(known, answer)
-        end = answer.stop if known.total is None else known.total
-        if end is not None and done < end:
-            raise _RetryError(f"the connection ended at {done} of {end} bytes")
-        return known
-
-    def _store(self, note: _Note, answer: _Answer) -> int:
-        """Append an answer to the partial file, or start a new one; return its size."""
-        done = answer.start
-        try:
-            if done == 0:
-                self.part.write_bytes(b"")  # emptied first: a new note must never describe old bytes
-                self.note.write_text(json.dumps(asdict(note)), encoding="utf-8")
-            with self.part.open("ab") as file:
-                for chunk in answer.body:
-                    done += file.write(chunk)
-                    if self.progress is not None:
-                        self.progress(done, note.total)
-        except OSError as error:
-            kept = "the part so far is kept, and running the command again resumes"
-            raise DownloadError(f"{self.part} cannot be written ({_reason(error)}); {kept}") from error
-        return done
-
-    def _finish(self, note: _Note, resumed: bool) -> Path:
-        """Check the file and rename it."""
-        try:
-            if _size(self.part) == 0:
-                raise DataError(self.part, "an empty file", "the complete file")
-            if archive_suffix(self.target.name):
-                # Without ETag or date, only checksums prove that the parts belong to one file.
-                check(self.part, thorough=resumed and note.etag is None and note.modified is None)
-        except DataError as error:
-            if resumed or note.total is None:
-                raise _RetryError(f"the download is {error.found}", restart=resumed) from error
-            self.note.unlink(missing_ok=True)  # the next call starts over
-            kept = f"it is kept in {self.part}, and running the command again starts over"
-            raise DownloadError(f"{self.url}: the download is {error.found}; {kept}{self.manual}") from error
-        self.part.replace(self.target)
-        self.note.unlink(missing_ok=True)
-        return self.target
+    def _request(self, headers: dict[str, str]) -> requests.Response:
+        """Return the response with the file; submit a confirmation form if there is one."""
+        address, title = self.url, ""
+        fields: dict[str, str] = {}
+        for _ in range(2):
+            try:
+                response = self.session.get(address, params=fields, headers=headers, stream=True, timeout=_TIMEOUT)
+            except (InvalidSchema, InvalidURL, MissingSchema) as error:
+                raise self.error(f"not a valid https address ({error})") from error
+            except requests.RequestException as error:
+                raise self.error(f"cannot reach {urlsplit(address).netloc} ({_reason(error)})") from error
+            if response.status_code not in (200, 206, 416):
+                response.close()
+                raise self.error(f"the server answered {response.status_code} {response.reason}")
+            if response.status_code != 200 or not response.headers.get("Content-Type", "").startswith("text/html"):
+                return response
+            with response:
+                text = response.raw.read(_PAGE_LIMIT, decode_content=True).decode("utf-8", "replace")
+            found = _TITLE.search(text)
+            title = " ".join(unescape(found[1]).split()) if found else ""
+            if (form := _FORM.search(text)) is None:
+                break
+            address = urljoin(response.url, unescape(form[1]))
+            fields = {unescape(name): unescape(value) for name, value in _FIELD.findall(text)}
+        raise self.error(f"a web page titled {excerpt(title)} came instead of the file")
 
 
-def _content_range(response: HTTPResponse) -> tuple[int, int | None, int | None]:
-    """Return the first byte, the end and the total size of the file that a response contains."""
-    if response.status == 200:
-        return 0, response.length, response.length
-    given = (response.headers["Content-Range"] or "").strip()
-    if response.status == 416 and (match := re.fullmatch(r"bytes\s+\*/(\d{1,18})", given)):
-        end = int(match[1])
-        return end, end, end
-    part = re.fullmatch(r"bytes\s+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", given)
-    if response.status == 206 and part is not None:
-        start, stop, total = int(part[1]), int(part[2]) + 1, None if part[3] == "*" else int(part[3])
-        if start < stop and (total is None or stop <= total):
-            return start, stop, total
-    raise _RetryError(f"the server answered {response.status} for the range {excerpt(given)}", restart=True)
+def _version(response: requests.Response) -> str:
+    """Return what identifies the bytes of a file; a weak ETag does not."""
+    etag = response.headers.get("ETag", "W/")
+    return response.headers.get("Last-Modified", "") if etag.startswith("W/") else etag
 
 
-def _chunks(response: HTTPResponse, size: int) -> Iterator[bytes]:
-    """Yield bytes as they arrive: a broken connection loses nothing that came before."""
-    while size > 0:
-        try:
-            chunk = response.read1(min(_CHUNK, size))
-        except (OSError, HTTPException) as error:
-            raise _RetryError(f"the connection broke ({_reason(error)})") from error
-        if not chunk:
-            return
-        size -= len(chunk)
-        yield chunk
-
-
-def _read_up_to(chunks: Iterator[bytes], size: int) -> bytes:
-    taken = b""
-    while len(taken) < size and (chunk := next(chunks, b"")):
-        taken += chunk
-    return taken
-
-
-def _is_page(content_type: str, head: bytes) -> bool:
-    looks = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
-    return (looks or content_type in ("text/html", "application/xhtml+xml")) and not is_archive(head)
-
-
-class _Page(HTMLParser):
-    """The title of a web page, and Google Drive's form that confirms the download of a large file."""
-
-    def __init__(self, url: str, body: bytes) -> None:
-        super().__init__()
-        text = body.decode("utf-8", errors="replace")
-        title = re.search(r"<title[^>]*>([^<]*)", text, re.IGNORECASE)
-        self.title = " ".join(unescape(title[1]).split()) if title else ""
-        self._url = url
-        self._forms: list[tuple[dict[str, str], dict[str, str]]] = []  # attributes and hidden inputs
-        with suppress(AssertionError):  # raised for malformed declarations
-            self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self._forms.append((given, {}))
-        elif tag == "input" and self._forms and given.get("type", "").lower() == "hidden" and "name" in given:
-            self._forms[-1][1][given["name"]] = given.get("value", "")
-
-    def confirmation(self) -> str | None:
-        """Return the address to which the form leads."""
-        for attributes, inputs in self._forms:
-            if attributes.get("id") in ("download-form", "downloadForm") or "confirm" in inputs:
-                action = attributes.get("action", "")
-                with suppress(ValueError):  # an incomplete IPv6 address
-                    action = urljoin(self._url, action)
-                _require_http(action)
-                parts = urlsplit(action)
-                query = urlencode(dict(parse_qsl(parts.query, keep_blank_values=True)) | inputs)
-                return urlunsplit(parts._replace(query=query, fragment=""))
-        return None
+def _reason(error: BaseException) -> str:
+    """Return the message of the first cause."""
+    while (cause := error.__cause__ or error.__context__) is not None:
+        error = cause
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -42,8 +42,8 @@ class ExactIndex:
         queries, bits = kernel_rows(queries, self.vectors)
         chunks = parallel.fixed_chunks(n, _QUERIES)
         # Threads share the vectors if there are too few queries to share. The split does not show: keys have one order.
-        parts = -(-parallel.thread_count() // len(chunks))
-        ranges = parallel.ranges(len(bits), max(1, min(parts, len(bits) // _VECTORS)))
+        parts = min(parallel.parts_per_item(len(chunks)), -(-len(bits) // _VECTORS))
+        ranges = parallel.ranges(len(bits), parts)
 
         def find(chunk: tuple[int, int]) -> None:
             some = queries[slice(*chunk)]

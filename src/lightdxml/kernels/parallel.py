@@ -16,6 +16,8 @@ R = TypeVar("R")
 
 
 _chosen: int | None = None
+# Ranges per thread: a thread that is late takes fewer.
+_PER_THREAD = 4
 
 
 @contextmanager
@@ -147,7 +149,18 @@ def over(function: Callable[[int, int], R], n: int) -> list[R]:
     >>> over(lambda start, stop: stop - start, 0)
     []
     """
-    return run(lambda bounds: function(*bounds), ranges(n, 4 * thread_count()))
+    return run(lambda bounds: function(*bounds), ranges(n, _PER_THREAD * thread_count()))
+
+
+def parts_per_item(n_items: int) -> int:
+    """Return in how many parts to split each item of work so that all threads are busy: 1 if there are enough items.
+
+    >>> with use_threads(2):
+    ...     parts_per_item(1), parts_per_item(100)
+    (8, 1)
+    """
+    threads = thread_count()
+    return 1 if n_items >= threads else _PER_THREAD * threads // max(1, n_items)
 
 
 def over_cells(function: Callable[[slice, slice], object], shape: tuple[int, ...]) -> None:

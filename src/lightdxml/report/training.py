@@ -8,17 +8,8 @@ from numpy.typing import NDArray
 
 from lightdxml.model.model import Model
 from lightdxml.report import figures
-from lightdxml.report.history import (
-    Curve,
-    History,
-    chosen_blend,
-    curve,
-    gamma_curve,
-    kept_validation,
-    number,
-    series,
-)
-from lightdxml.report.history import phases as all_phases
+from lightdxml.report import history as log
+from lightdxml.report.history import Curve, History, curve, number, series
 from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
 
 CUTS = (1, 3, 5)
@@ -34,7 +25,7 @@ def training(history: History) -> str:
         line = {"loss": (epochs, losses, figures.BLUE)}
         chart = figures.lines("loss", "Training loss by epoch", line, (_EPOCHS, "loss per document"), ylim=(0, None))
         blocks.append(figure(chart, "Loss of the classifier on training documents."))
-    kept = kept_validation(history)
+    kept = log.kept_validation(history)
     found = {name: series(history, "validation", name) for name in ("P@1", "PSP@1")}
     if kept is not None and found["P@1"][1]:
         lines = {name: (*found[name], color) for name, color in (("P@1", figures.BLUE), ("PSP@1", figures.ORANGE))}
@@ -59,9 +50,9 @@ def weights(model: Model, history: History) -> str:
         (text(name), text(view.about), f"{model.blend.weights.get(name, 0):.3g}") for name, view in model.views.items()
     ]
     shown = table(("view", "", "weight"), rows, words=(0, 1), kind="plain")
-    blend, kept, options = chosen_blend(history), kept_validation(history), model.config.blend
+    blend, kept, options = log.chosen_blend(history), log.kept_validation(history), model.config.blend
     if blend is not None:
-        symbol, chosen, points = "γ", number(blend, "gamma"), gamma_curve(blend)
+        symbol, chosen, points = "γ", number(blend, "gamma"), log.gamma_curve(blend)
         axis = "γ: 0 dense views only, 1 linear view only"
         meaning = (
             "The logarithm of a score is the weighted sum of the log-scores of the views. γ is the weight of the linear"
@@ -127,7 +118,7 @@ def tail(history: History) -> str:
 
 def phases(history: History) -> str:
     """Return how long each phase of training took, and the peak memory until its end."""
-    spent = [phase for phase in all_phases(history) if phase.seconds > 0]
+    spent = [phase for phase in log.phases(history) if phase.seconds > 0]
     if not spent:
         return note(_NO_HISTORY)
     total = sum(phase.seconds for phase in spent)

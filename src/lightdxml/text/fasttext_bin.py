@@ -74,7 +74,7 @@ def _load(path: Path) -> tuple[Any, Callable[[str, int, int, int], list[int]]]:
 
 
 def _check(path: Path) -> None:
-    """Raise a `DataError` if the model is not in the file: gensim allocates what the header claims and never ends."""
+    """Raise a `DataError` if the model is not in the file: gensim trusts the header, and a truncated one hangs it."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             _, version, D, *_, bucket, shortest, longest, _, _, n_entries, n_words, _, _, pruned = _HEADER.unpack_from(

@@ -122,7 +122,7 @@ class Run:
     cycle: CycleState | None = None
     result: DenseResult | None = None
     views: dict[str, View] = field(default_factory=dict)
-    products: dict[str, Arrays | None] = field(default_factory=dict)
+    products: dict[str, Arrays] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
     is_worth: Callable[[View], bool] = lambda view: True
     spill: SpillDirectory | None = None
@@ -206,7 +206,7 @@ class Run:
             with _from_checkpoint(key):
                 self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
         with _from_checkpoint(key):
-            return check(self.product(phase, name))
+            return check(self.products[key])
 
     def solve(self, phase: str, name: str, classes: NDArray[np.int32], problem: Callable[[], Problem]) -> Weights:
         """Return the weights of a problem with these classes: parts are solved on all threads and checkpointed."""
@@ -238,18 +238,21 @@ class Run:
         self._drop_pieces(key)
         return joined(pieces)
 
+    def is_done(self, phase: str, name: str) -> bool:
+        """Return whether a step is done."""
+        return _key(phase, name) in self.products
+
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
-        return self.products[_key(phase, name)] or {}
+        return self.products[_key(phase, name)]
 
     def solved(self, phase: str, name: str, classes: NDArray[np.int32]) -> Weights:
-        """Return the weights of a problem that was solved; of one that was forgotten, none."""
-        arrays = self.product(phase, name)
-        return restore_weights(arrays, classes, self.data.X.shape[1]) if arrays else joined([])
+        """Return the weights of a problem that was solved."""
+        return restore_weights(self.product(phase, name), classes, self.data.X.shape[1])
 
     def forget(self, phase: str, name: str) -> None:
-        """Release the product of a step that is done and no longer needed; it is not computed again."""
-        self.products[_key(phase, name)] = None
+        """Release the product of a step that is no longer needed."""
+        self.products.pop(_key(phase, name), None)
 
     def _piece(self, key: str, number: int, compute: Callable[[], Arrays]) -> Arrays:
         piece = self.products.get(f"{key}/{number}")

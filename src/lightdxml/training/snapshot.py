@@ -78,8 +78,8 @@ def _pack_dense(run: Run) -> tuple[Facts, Arrays]:
     done = {}
     # A copy: threads add products while this one packs.
     for key, product in list(run.products.items()):
-        done[key] = None if product is None else list(product)
-        arrays |= {f"{_PRODUCT}{key}.{name}": array for name, array in (product or {}).items()}
+        done[key] = list(product)
+        arrays |= {f"{_PRODUCT}{key}.{name}": array for name, array in product.items()}
     return {"stage": "finalize", **view_facts, "beta": dense.beta, "products": done}, arrays
 
 
@@ -149,10 +149,9 @@ def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> None:
     shortlists = run.array("shortlists", arrays["shortlists"].shape, np.int32)
     shortlists[...] = arrays["shortlists"]
     beta = _number(facts["beta"], 0, 1)
-    products: dict[str, Arrays | None] = {}
+    products: dict[str, Arrays] = {}
     for key, names in facts["products"].items():
-        prefix = f"{_PRODUCT}{key}."
-        products[key] = None if names is None else {name: np.array(arrays[prefix + name]) for name in names}
+        products[key] = {name: np.array(arrays[f"{_PRODUCT}{key}.{name}"]) for name in names}
     run.result = DenseResult(classifier, nearness, beta, label_encoder, shortlists)
     run.products = products
 
@@ -164,10 +163,11 @@ def _unpack_views(run: Run, prefix: str, facts: Facts, every: Arrays) -> tuple[C
     classifier = ClassifierView.restore(arrays, facts["classifier"], sizes)
     nearness = NearnessView.restore(arrays, facts["nearness"], sizes)
     options = run.config.dense
-    if any(view.encoder.vectors.dtype == np.int8 or view.encoder.dim != options.dim for view in (classifier, nearness)):
-        raise ValueError("its best model is a compressed one, or has other dimensions")
-    if (classifier.encoder.residual is not None) != options.residual or classifier.encoder.relu != options.relu:
-        raise ValueError("its best model has another encoder")
+    for encoder in (classifier.encoder, nearness.encoder):
+        if encoder.vectors.dtype == np.int8 or encoder.dim != options.dim:
+            raise ValueError("its best model is a quantized one, or has other dimensions")
+        if (encoder.residual is not None) != options.residual or encoder.relu != options.relu:
+            raise ValueError("its best model has another encoder")
     if not np.array_equal(nearness.labels, run.data.known_labels) or nearness.shortlist_size != options.shortlist_size:
         raise ValueError("its best model belongs to other data")
     return classifier, nearness

@@ -53,10 +53,12 @@ class FakeCell:
         (self.folder / "sitecustomize.py").write_text(
             f"""import json, os, signal, subprocess, sys, time
 if 'lightdxml.experiments.bench.cell' in sys.orig_argv:
-    job = json.load(open(sys.orig_argv[-1]))
+    job = json.load(open(sys.orig_argv[-2]))
     def done(**more):
         content = {{'status': 'done', 'message': '', 'metrics': {{}}, **more}}
-        with open(job['result'], 'w') as stream:
+        name = '{{data}}.{{name}}.{{repeat}}.json'.format(**job)
+        os.makedirs(job['out'] + '/cells', exist_ok=True)
+        with open(job['out'] + '/cells/' + name, 'w') as stream:
             json.dump(content, stream)
     {code}
     sys.stdout.flush()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import os
+import shutil
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ from scipy.sparse import csr_matrix
 from lightdxml.experiments.baselines import TooLargeError, method
 from lightdxml.experiments.bench import cell
 from lightdxml.experiments.bench.cell import Job
-from lightdxml.experiments.bench.tables import settings_table
+from lightdxml.experiments.bench.tables import settings_list
 from lightdxml.kernels import parallel
 
 
 @pytest.fixture
 def job(finished: Path, tmp_path: Path) -> Job:
-    return Job("tiny", "knn", str(finished / "matrices" / "tiny"), str(tmp_path / "result.json"))
+    shutil.copytree(finished / "matrices", tmp_path / "matrices")
+    return Job(str(tmp_path), "tiny", "knn", "knn", {})
 
 
 def test_a_cell_has_all_results(finished: Path) -> None:
@@ -43,7 +46,7 @@ def test_a_cell_uses_the_given_number_of_threads(job: Job, monkeypatch: pytest.M
         return rank(self, X, k)
 
     monkeypatch.setattr(kind, "rank", watched)
-    cell.run(Job(**{**asdict(job), "threads": 3}))
+    cell.run(replace(job, threads=3))
     assert seen == {3}
 
 
@@ -57,8 +60,8 @@ def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pyte
     monkeypatch.setattr(method("knn"), "fit", adjusting)
     found = cell.run(job)
     assert found["held_settings"] == {"neighbors": 7}
-    shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, "versions": {}, **found}
-    assert "`neighbors=20`; adjusted during training: `neighbors=7`" in settings_table([shown])
+    shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, **found}
+    assert "`neighbors=20`; adjusted during training: `neighbors=7`" in settings_list([shown])
 
 
 def test_compilation_does_not_count_as_training_time(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +86,6 @@ def test_data_that_is_too_large_for_a_method_skips_the_cell(
     monkeypatch.setattr(method("knn"), "fit", refuse)
     path = tmp_path / "cell.job"
     path.write_text(json.dumps(asdict(job)))
-    cell.main(path)
-    found = json.loads(Path(job.result).read_text())
+    cell.main(path, os.getppid())
+    found = json.loads(job.result.read_text())
     assert (found["status"], found["message"]) == ("skipped", "too many labels")

@@ -9,13 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import grid, machine, process
 from lightdxml.experiments.bench.grid import Event, Plan, Variant
 from lightdxml.persistence import lock
 from tests.experiments.bench.conftest import FakeCell
+from tests.support.bench import documents
 
 KNN = Variant("knn", "knn")
 
@@ -108,11 +111,10 @@ def test_versions_of_cells_that_are_run_again_do_not_matter(
 def test_a_missing_package_skips_the_cell_and_says_how_to_install_it(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(method("knn"), "packages", ("no_such_package",))
-    monkeypatch.setattr(method("knn"), "install", 'pip install "lightdxml[none]"')
+    monkeypatch.setattr(method("knn"), "package", "no_such_package")
     (cell,) = grid.run(plan_of(source, tmp_path / "out"))
     assert cell["status"] == "skipped"
-    assert cell["message"] == 'no_such_package is not installed: pip install "lightdxml[none]"'
+    assert cell["message"] == 'no_such_package is not installed: pip install "lightdxml[no_such_package]"'
 
 
 def test_results_of_another_version_are_not_mixed(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,18 +139,25 @@ def test_each_repeat_has_its_own_seed(out: Path, source: Path, fake_cell: FakeCe
 
 def test_reports_are_written(out: Path, source: Path) -> None:
     written = grid.write_reports(grid.run(plan_of(source, out)), out)
-    assert {path.name for path in written} == {
-        "results.json", "results.csv", "results.md", "accuracy-time.png", "head-tail.png", "size.png", "latency.png",
+    assert {path.relative_to(out).as_posix() for path in written} == {
+        "results.json", "results.csv", "results.md", "results/tiny.md",
+        "accuracy-time.png", "head-tail.png", "size.png", "latency.png",
     }  # fmt: skip
     assert all(path.stat().st_size > 0 for path in written)
 
 
-def test_data_sets_with_the_same_name_are_rejected_before_any_work(tmp_path: Path, source: Path) -> None:
-    other = shutil.copytree(source, tmp_path / "other" / "tiny")
-    plan = Plan((str(source), str(other)), (KNN,), tmp_path / "out")
-    with pytest.raises(ValueError, match="two data sets are called tiny"):
-        grid.run(plan)
-    assert not (tmp_path / "out").exists()
+def test_two_data_sets_with_the_same_name_are_rejected_before_any_cell_runs(tmp_path: Path, source: Path) -> None:
+    X, Y = documents(np.random.default_rng(1), 50)
+    other = save(Dataset("tiny", Split(Y=Y, X=X)), tmp_path / "other" / "tiny", "npz")
+    events: list[Event] = []
+    with pytest.raises(ValueError, match="tiny was built from other data"):
+        grid.run(Plan((str(source), str(other)), (KNN,), tmp_path / "out"), events.append)
+    assert not events
+
+
+def test_the_same_data_set_by_two_paths_runs_once(out: Path, source: Path, tmp_path: Path) -> None:
+    copied = shutil.copytree(source, tmp_path / "copy" / "tiny")
+    assert len(grid.run(Plan((str(source), str(copied)), (KNN,), out))) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +165,6 @@ def test_data_sets_with_the_same_name_are_rejected_before_any_work(tmp_path: Pat
     [
         ({"repeat": 0}, "repeat is 0: it must be at least 1"),
         ({"timeout": 0}, "timeout is 0: it must be a positive number"),
-        ({"data": ()}, "no data set given"),
         ({"variants": (Variant("a", "oracle"),)}, "unknown method 'oracle'"),
         ({"variants": (Variant("a", "knn", {"color": 1}),)}, "knn has no setting 'color'"),
     ],

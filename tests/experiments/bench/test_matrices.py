@@ -49,7 +49,7 @@ def test_other_data_or_text_settings_are_not_mixed(tmp_path: Path, changed: str)
         folder = save(data, tmp_path / "data", "jsonl")
         if not (tmp_path / "built").exists():
             matrices.prepare(str(folder), tmp_path / "built", TextOptions(ngrams=1))
-    with pytest.raises(ValueError, match="built from other data or with other text settings: use another --out"):
+    with pytest.raises(ValueError, match="built from other data, text settings or seed: use another --out"):
         matrices.prepare(str(folder), tmp_path / "built", TextOptions(ngrams=1 if changed == "data" else 2))
 
 
@@ -74,9 +74,8 @@ def test_names_of_data_sets_are_safe_file_names(tmp_path: Path, source: Path, mo
     (tmp_path / ".csv").write_text("text,labels\na,b\n")
     inner = Path(shutil.copytree(source, tmp_path / "tiny")) / "inner"
     inner.mkdir()
-    assert matrices.name_of(str(hidden)) == "hidden"
     assert matrices.prepare(str(hidden), tmp_path / "built", TextOptions()).name == "hidden"
     monkeypatch.chdir(inner)
-    assert matrices.name_of("..") == "tiny"
+    assert matrices.prepare("..", tmp_path / "built", TextOptions()).name == "tiny"
     with pytest.raises(ValueError, match="a file or folder with a plain name"):
-        matrices.name_of(str(tmp_path / ".csv"))
+        matrices.prepare(str(tmp_path / ".csv"), tmp_path / "built", TextOptions())

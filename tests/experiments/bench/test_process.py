@@ -6,8 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,12 @@ from tests.experiments.bench.conftest import FakeCell
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 
-def run(tmp_path: Path, timeout: float = 30.0, on_poll: Callable[[float], None] = lambda seconds: None) -> Any:
-    job = Job("tiny", "knn", "nowhere", str(tmp_path / "result.json"))
-    return process.run(job, tmp_path / "cell.log", timeout, tmp_path, on_poll)
+def run(tmp_path: Path, timeout: float = 30.0) -> Any:
+    return process.run(Job(str(tmp_path), "tiny", "knn", "knn", {}), timeout)
+
+
+def log_of(tmp_path: Path) -> Path:
+    return tmp_path / "logs" / "tiny.knn.0.log"
 
 
 def is_running(pid: int) -> bool:
@@ -47,12 +50,12 @@ def ends(pid: int) -> bool:
 
 def test_a_failed_process_reports_the_last_line_of_its_output(tmp_path: Path, fake_cell: FakeCell) -> None:
     fake_cell.does("print('RuntimeError: bad luck', flush=True)", "os._exit(1)")
-    assert run(tmp_path) == {"status": "failed", "message": "RuntimeError: bad luck (output: cell.log)"}
+    assert run(tmp_path) == {"status": "failed", "message": "RuntimeError: bad luck (output: tiny.knn.0.log)"}
 
 
 def test_a_killed_process_reports_the_signal(tmp_path: Path, fake_cell: FakeCell) -> None:
     fake_cell.does("os.kill(os.getpid(), 9)")
-    assert run(tmp_path)["message"] == "ended by SIGKILL (out of memory?) (output: cell.log)"
+    assert run(tmp_path)["message"] == "ended by SIGKILL (out of memory?) (output: tiny.knn.0.log)"
 
 
 def test_a_slow_process_is_stopped_at_the_timeout(tmp_path: Path, fake_cell: FakeCell) -> None:
@@ -85,20 +88,22 @@ def test_child_processes_do_not_outlive_a_cell(tmp_path: Path, fake_cell: FakeCe
     start = f"[sys.executable, '-S', '-c', {stubborn!r}], stdout=subprocess.PIPE, env={{}}"
     fake_cell.does(f"p = subprocess.Popen({start})", "p.stdout.readline()", "print(p.pid, flush=True)", ending)
     assert run(tmp_path, timeout=1.0)["status"] in ("failed", "timeout")
-    assert ends(int((tmp_path / "cell.log").read_text()))
+    assert ends(int(log_of(tmp_path).read_text()))
 
 
 def test_a_terminated_benchmark_stops_its_cell(tmp_path: Path, fake_cell: FakeCell) -> None:
     fake_cell.does("print(os.getpid(), flush=True)", "time.sleep(60)")
-    log = tmp_path / "cell.log"
+    log = log_of(tmp_path)
 
-    def terminate(seconds: float) -> None:
-        if log.read_text().endswith("\n"):
-            os.kill(os.getpid(), signal.SIGTERM)
+    def terminate() -> None:
+        while not (log.exists() and log.read_text().endswith("\n")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     before = signal.getsignal(signal.SIGTERM)
+    threading.Thread(target=terminate, daemon=True).start()
     with pytest.raises(SystemExit):
-        run(tmp_path, on_poll=terminate)
+        run(tmp_path)
     assert ends(int(log.read_text()))
     assert signal.getsignal(signal.SIGTERM) == before
 

@@ -12,16 +12,16 @@ from lightdxml.experiments.bench.results import check_comparable, grouped, read
 from tests.support.bench import done_cell, ended_cell
 
 
-def test_cells_are_read_in_order(tmp_path: Path) -> None:
+def test_all_finished_files_are_read(tmp_path: Path) -> None:
     cells = [done_cell("wordnet"), done_cell(repeat=10), done_cell(repeat=2), done_cell(method="knn")]
     for i, cell in enumerate(cells):
         (tmp_path / f"{i}.json").write_text(json.dumps(cell), "utf-8")
     (tmp_path / ".unfinished.json").write_text("half of a", "utf-8")
     assert [(cell["data"], cell["method"], cell["repeat"]) for cell in read(tmp_path)] == [
-        ("bibtex", "knn", 0),
-        ("bibtex", "parabel", 2),
-        ("bibtex", "parabel", 10),
         ("wordnet", "parabel", 0),
+        ("bibtex", "parabel", 10),
+        ("bibtex", "parabel", 2),
+        ("bibtex", "knn", 0),
     ]
 
 
@@ -73,6 +73,11 @@ def test_other_numbers_of_threads_are_not_comparable() -> None:
         check_comparable([done_cell(threads=1), done_cell(method="knn", threads=2)])
 
 
+def test_other_seeds_are_not_comparable() -> None:
+    with pytest.raises(ValueError, match=r"the seed 0.*the seed 5"):
+        check_comparable([done_cell(), done_cell(method="knn", seed=5)])
+
+
 def test_methods_may_need_different_packages() -> None:
     other = done_cell(method="knn", versions={"lightdxml": "0.1.0", "omikuji": "0.5.2"})
     check_comparable([done_cell(), other, done_cell("wordnet", sizes={})])
@@ -84,7 +89,8 @@ def test_settings_read_from_a_file_equal_settings_in_memory() -> None:
 
 
 def test_repeats_are_averaged() -> None:
-    (group,) = grouped([done_cell(P=60.0), done_cell(repeat=1, P=62.0), ended_cell("failed", "bad luck", repeat=2)])
+    cells = [done_cell(P=60.0), done_cell(repeat=1, P=62.0), ended_cell("failed", "bad luck", repeat=2)]
+    (group,) = grouped(cells)["bibtex"]
     value = group.values["P@1"]
     assert (value.mean, value.low, value.high) == (60.0, 59.0, 61.0)
     assert group.values["single_ms.p50"].mean == 1.2
@@ -94,5 +100,5 @@ def test_repeats_are_averaged() -> None:
 def test_missing_and_undefined_values_are_left_out() -> None:
     one = done_cell(peak_mb=None, batch_ms=float("nan"))
     del one["single_ms"]
-    (group,) = grouped([one])
+    (group,) = grouped([one])["bibtex"]
     assert not {"peak_mb", "batch_ms", "single_ms.p50"} & set(group.values)

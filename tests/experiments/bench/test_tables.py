@@ -5,12 +5,18 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lightdxml.experiments.bench import published
-from lightdxml.experiments.bench.tables import markdown, module_table, settings_table, write_csv
+from lightdxml.experiments.bench.results import grouped
+from lightdxml.experiments.bench.tables import page, settings_list, summary, write_csv, write_pages
 from tests.support.bench import done_cell, ended_cell
+
+
+def page_of(*cells: dict[str, Any]) -> str:
+    (groups,) = grouped(cells).values()
+    return page(groups)
 
 
 def row(text: str, method: str) -> dict[str, str]:
@@ -23,7 +29,7 @@ def row(text: str, method: str) -> dict[str, str]:
 
 
 def test_the_layout_is_the_papers() -> None:
-    text = markdown([done_cell()])
+    text = page_of(done_cell())
     head = next(line for line in text.splitlines() if line.startswith("| Method"))
     assert head.split(" | ")[1:9] == ["P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5", "training time", "model size"]
     assert "EPYC, 2 cores, 24 GB, Linux" in text
@@ -33,7 +39,7 @@ def test_the_layout_is_the_papers() -> None:
 
 def test_the_best_measured_value_of_each_column_is_bold() -> None:
     cells = [done_cell(P=60.0, train_seconds=3.0), done_cell(method="knn", P=65.0, train_seconds=4.0)]
-    text = markdown(cells, published.rows())
+    text = page_of(*cells)
     assert (row(text, "knn")["P@1"], row(text, "parabel")["P@1"]) == ("**64.00**", "59.00")
     assert (row(text, "knn")["training time"], row(text, "parabel")["training time"]) == ("4.00 s", "**3.00 s**")
     # The published 65.08 does not compete.
@@ -41,18 +47,18 @@ def test_the_best_measured_value_of_each_column_is_bold() -> None:
 
 
 def test_rows_that_look_equal_are_equally_bold_and_a_single_row_is_not() -> None:
-    text = markdown([done_cell(P=60.001), done_cell(method="knn", P=60.002)])
+    text = page_of(done_cell(P=60.001), done_cell(method="knn", P=60.002))
     assert row(text, "knn")["P@1"] == row(text, "parabel")["P@1"] == "**59.00**"
-    assert row(markdown([done_cell()]), "parabel")["P@1"] == "59.00"
+    assert row(page_of(done_cell()), "parabel")["P@1"] == "59.00"
 
 
 def test_missing_values_are_dashes() -> None:
-    shown = row(markdown([done_cell(peak_mb=None, batch_ms=float("nan"), single_ms={})]), "parabel")
+    shown = row(page_of(done_cell(peak_mb=None, batch_ms=float("nan"), single_ms={})), "parabel")
     assert (shown["peak memory"], shown["batch ms"], shown["single ms"]) == ("–", "–", "–")
 
 
 def test_repeats_show_their_range() -> None:
-    text = markdown([done_cell(P=60.0, train_seconds=1.0), done_cell(repeat=1, P=62.0, train_seconds=2.0)])
+    text = page_of(done_cell(P=60.0, train_seconds=1.0), done_cell(repeat=1, P=62.0, train_seconds=2.0))
     shown = row(text, "parabel")
     assert (shown["P@1"], shown["training time"]) == ("60.00 (59.00–61.00)", "1.50 s (1.00 s–2.00 s)")
 
@@ -61,28 +67,27 @@ def test_repeats_show_their_range() -> None:
     ("status", "verb"), [("failed", "failed"), ("timeout", "timed out"), ("skipped", "was skipped")]
 )
 def test_a_cell_without_results_is_a_row_with_a_note(status: str, verb: str) -> None:
-    text = markdown([done_cell(), ended_cell(status, "no |luck|\nat <all>", method="sleec")])
+    text = page_of(done_cell(), ended_cell(status, "no |luck|\nat <all>", method="sleec"))
     shown = row(text, "sleec")
     assert set(shown.values()) == {f"sleec ({status})", "–"}
     assert f"✗ sleec {verb}: no \\|luck\\| at &lt;all>" in text
 
 
 def test_a_method_that_failed_once_is_marked() -> None:
-    text = markdown([done_cell(), ended_cell("failed", "bad luck", repeat=1)])
+    text = page_of(done_cell(), ended_cell("failed", "bad luck", repeat=1))
     assert row(text, "parabel")["Method"] == "parabel (1 of 2 runs)"
     assert "✗ parabel, repeat 1, failed: bad luck" in text
 
 
 def test_published_rows_have_a_footnote_with_source_and_hardware() -> None:
-    text = markdown([done_cell("eurlex-4k"), done_cell("wordnet")], published.rows())
+    text = page_of(done_cell("eurlex-4k"))
     shown = row(text, "LightDXML †")
     values = (shown["P@1"], shown["training time"], shown["model size"], shown["batch ms"])
     assert values == ("82.38", "75 s", "23.2 MB", "0.42")
     mark = shown["Method"].split()[-1]
     assert f"\n{mark} LightDXML paper; 2 RTX 2080 Ti, 20 cores" in text
     assert "shifted by one method" in text
-    assert "†" not in text[text.index("## wordnet") :]
-    assert "AmazonCat-13K" not in text
+    assert "†" not in page_of(done_cell("wordnet"))
 
 
 def test_csv_can_be_read_back(tmp_path: Path) -> None:
@@ -99,26 +104,43 @@ def test_csv_can_be_read_back(tmp_path: Path) -> None:
     assert json.loads(second["settings.layers"]) == [1, 2]
 
 
-def test_measured_modules_are_above_the_papers() -> None:
-    astec = done_cell(method="astec", phases={"M1": 9.0, "M2": 0.5, "M3+M4": 20.0, "re-ranker": 4.0})
-    ours = done_cell(method="lightdxml", phases={"M1": 5.0, "M3+M4": 2.5, "validation": 2.0, "compile": 1.0})
-    failed = ended_cell("failed", "", method="lightdxml-paper")
-    lines = module_table([astec, ours, done_cell(), failed], published.rows()).splitlines()
-    assert [line for line in lines if line.startswith("| bibtex")] == [
-        "| bibtex | astec | 9.00 | 0.500 | 20.0 | 4.00 | – |",
-        "| bibtex | lightdxml | 5.00 | – | 2.50 | – | 3.00 |",
-    ]
-    assert "| EURLex-4K | LightDXML † | 21.6 | 7.7 | 45 | 0 | – |" in lines
-    assert lines[-1] == "† LightDXML paper; 2 RTX 2080 Ti, 20 cores"
-    assert module_table([done_cell()]) == ""
+def test_measured_module_seconds_are_above_the_papers() -> None:
+    astec = done_cell("EURLex-4K", "astec", phases={"M1": 9.0, "M2": 0.5, "M3+M4": 20.0, "re-ranker": 4.0})
+    ours = done_cell("EURLex-4K", "lightdxml", phases={"M1": 5.0, "M3+M4": 2.5, "validation": 2.0, "compile": 1.0})
+    trees = done_cell("EURLex-4K", "parabel", phases={"train": 5.0})
+    text = page_of(astec, ours, trees, ended_cell("failed", "", data="EURLex-4K", method="lightdxml-paper"))
+    lines = text[text.index("## Training seconds per module") :].splitlines()[4:]
+    assert lines[0] == "| astec | 9.00 | 0.500 | 20.0 | 4.00 | – |"
+    assert lines[1] == "| lightdxml | **5.00** | – | **2.50** | – | 3.00 |"
+    assert [line.split(" †")[0] for line in lines[2:4]] == ["| Astec", "| LightDXML"]
+    assert lines[3].endswith("| 21.6 | 7.7 | 45 | 0 | – |")
+    assert "per module" not in page_of(trees)
+
+
+def test_the_summary_opens_with_a_table_of_all_data_sets_and_the_command() -> None:
+    cells = [done_cell(method="knn"), done_cell(P=70.0), done_cell("word net", method="knn", P=30.0)]
+    lines = summary(cells, "lightdxml bench --out bench").splitlines()
+    assert lines[2] == (
+        "| Data set | Method | P@1 | P@3 | P@5 | PSP@1 | PSP@3 | PSP@5 | training time | model size | ms per document |"
+    )
+    assert lines[4].startswith("| [bibtex](results/bibtex.md) | knn | 59.00 |")
+    assert lines[5].startswith("|  | parabel | **69.00** |")
+    assert lines[6].startswith("| [word net](results/word%20net.md) | knn | 29.00 |")
+    assert lines[8:11] == ["```sh", "lightdxml bench --out bench", "```"]
+
+
+def test_each_data_set_has_its_own_page(tmp_path: Path) -> None:
+    first, second = write_pages([done_cell(), done_cell("wordnet", method="knn")], tmp_path / "results")
+    assert (first.name, second.name) == ("bibtex.md", "wordnet.md")
+    assert "| parabel |" in first.read_text("utf-8")
+    assert "| parabel |" not in second.read_text("utf-8")
 
 
 def test_equal_settings_are_listed_once() -> None:
     knn = done_cell(method="knn", settings={"k": 5, "auto": None})
-    lines = settings_table([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
-    versions = "lightdxml 0.1.0, python 3.11.7, numpy 2.1"
+    lines = settings_list([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
     assert lines == [
-        f"- **parabel**: `trees=3`; {versions}",
-        f"- **knn** (bibtex): `k=5`; {versions}",
-        f"- **knn** (wordnet): `trees=3`; {versions}",
+        "- **parabel**: `trees=3`",
+        "- **knn** (bibtex): `k=5`",
+        "- **knn** (wordnet): `trees=3`",
     ]

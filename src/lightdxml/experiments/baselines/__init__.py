@@ -1,18 +1,12 @@
-"""Methods to compare with, and our own, behind one interface.
-
-The package of a method is imported when the method is trained, not before.
-"""
+"""Methods to compare with, and our own, behind one interface."""
 
 from __future__ import annotations
 
 from lightdxml.experiments.baselines.astec import Astec
 from lightdxml.experiments.baselines.base import Method, TooLargeError
-from lightdxml.experiments.baselines.fasttext import FastText
-from lightdxml.experiments.baselines.knn import KNN
+from lightdxml.experiments.baselines.external import PLT, Bonsai, FastText, Parabel
 from lightdxml.experiments.baselines.ours import Ours, OursPaper
-from lightdxml.experiments.baselines.ova import OVA
-from lightdxml.experiments.baselines.plt import PLT
-from lightdxml.experiments.baselines.trees import Bonsai, Parabel
+from lightdxml.experiments.baselines.simple import KNN, OVA
 
 _ALL: tuple[type[Method], ...] = (Ours, OursPaper, Astec, Parabel, Bonsai, PLT, OVA, KNN, FastText)
 

@@ -1,10 +1,10 @@
-"""The interface of all methods in the benchmark."""
+"""The interface of all methods in the benchmark, and what several of them share."""
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import parallel
+from lightdxml.kernels import parallel, votes
 
 Settings = Mapping[str, Any]
 Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -38,8 +38,9 @@ class Method(ABC):
     ----------
     name, about
         Its name, and a description in one line.
-    packages, distributions, install
-        The modules that it needs, the packages on PyPI that contain them, and the command that installs them.
+    package, distribution
+        The module that it needs, which is also the name of our extra that installs it, and its name on PyPI if that is
+        another one.
     defaults
         All settings and their default values, which are those of the method's authors.
     reproducible
@@ -50,9 +51,8 @@ class Method(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]] = ()
-    distributions: ClassVar[tuple[str, ...]] = ()
-    install: ClassVar[str] = ""
+    package: ClassVar[str] = ""
+    distribution: ClassVar[str] = ""
     defaults: ClassVar[Settings] = {}
     reproducible: ClassVar[bool] = True
 
@@ -64,9 +64,11 @@ class Method(ABC):
         self.phases: dict[str, float] = {}
 
     @classmethod
-    def missing(cls) -> list[str]:
-        """Return the modules that are not installed."""
-        return [package for package in cls.packages if find_spec(package) is None]
+    def missing(cls) -> str:
+        """Return how to install the package that the method needs; nothing if it is installed."""
+        if not cls.package or find_spec(cls.package):
+            return ""
+        return f'{cls.package} is not installed: pip install "lightdxml[{cls.package}]"'
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -77,60 +79,31 @@ class Method(ABC):
 
     @abstractmethod
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
-        """Train.
-
-        Raises
-        ------
-        TooLargeError
-            If the data is too large for this method.
-        """
+        """Train; raise a `TooLargeError` if the data is too large for this method."""
 
     @abstractmethod
     def rank(self, X: csr_matrix, k: int) -> Ranked:
         """Return the top k labels per document, best first, and their scores; label -1 and score 0 for none."""
 
-    def along(self, setting: str, values: Sequence[Any]) -> Iterator[tuple[Any, Method]]:
-        """Yield the trained method with each value of a setting that needs no new training."""
-        raise ValueError(f"{setting!r} of {self.name} cannot be changed after training")
-
     @abstractmethod
     def save(self, folder: Path) -> None:
         """Write everything that prediction needs into an empty folder. Its size is the model size."""
 
+    def with_other_betas(self) -> Iterator[tuple[float, Method]]:
+        """Yield the trained method with other values of β, if its settings ask for them."""
+        yield from ()
 
-def rank_chunks(
-    rank: Callable[[csr_matrix], Ranked], X: csr_matrix, k: int, *, chunk_size: int, threads: int
-) -> Ranked:
-    """Rank chunks of documents in parallel. The chunks do not depend on the number of threads."""
-    labels = np.empty((X.shape[0], k), dtype=np.int32)
-    scores = np.empty((X.shape[0], k), dtype=np.float32)
 
-    def fill(rows: tuple[int, int]) -> None:
-        labels[slice(*rows)], scores[slice(*rows)] = rank(X[slice(*rows)])
+def rank_chunks(rank: Callable[[slice], Ranked], n: int, k: int, chunk_size: int) -> Ranked:
+    """Rank chunks of n documents in parallel. The chunks do not depend on the number of threads."""
+    labels, scores = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
 
-    with parallel.use_threads(threads):
-        parallel.run(fill, parallel.fixed_chunks(X.shape[0], max(1, chunk_size)))
+    def fill(bounds: tuple[int, int]) -> None:
+        rows = slice(*bounds)
+        labels[rows], scores[rows] = rank(rows)
+
+    parallel.run(fill, parallel.fixed_chunks(n, max(1, chunk_size)))
     return labels, scores
-
-
-def top_k_sparse(scores: csr_matrix, k: int) -> Ranked:
-    """Return the columns of the k highest positive scores per row, and the scores. Ties go to the lower column.
-
-    >>> top_k_sparse(csr_matrix([[0.0, 0.5, 0.9], [0.0, 0.0, 0.0]]), 2)[0].tolist()
-    [[2, 1], [-1, -1]]
-    """
-    labels = np.full((scores.shape[0], k), -1, dtype=np.int32)
-    values = np.zeros((scores.shape[0], k), dtype=np.float32)
-    for i in range(scores.shape[0]):
-        row = slice(scores.indptr[i], scores.indptr[i + 1])
-        columns, data = scores.indices[row], scores.data[row]
-        # Sort only what reaches the k-th highest score.
-        smallest = np.partition(data, -k)[-k] if len(data) > k else 0.0
-        kept = (data > 0) & (data >= smallest)
-        columns, data = columns[kept], data[kept]
-        best = np.lexsort((columns, -data))[:k]
-        labels[i, : len(best)], values[i, : len(best)] = columns[best], data[best]
-    return labels, values
 
 
 def ranked_pairs(rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int) -> Ranked:
@@ -139,9 +112,26 @@ def ranked_pairs(rows: Iterable[Iterable[tuple[int, float]]], n: int, k: int) ->
     >>> ranked_pairs([[(4, 0.5)], []], 2, 2)[0].tolist()
     [[4, -1], [-1, -1]]
     """
-    labels = np.full((n, k), -1, dtype=np.int32)
-    scores = np.zeros((n, k), dtype=np.float32)
+    labels, scores = np.full((n, k), -1, dtype=np.int32), np.zeros((n, k), dtype=np.float32)
     for i, row in enumerate(rows):
         for j, (label, score) in enumerate(row):
             labels[i, j], scores[i, j] = label, score
     return labels, scores
+
+
+def label_votes(neighbors: NDArray[np.int32], cosines: NDArray[np.float32], Y: csr_matrix, k: int) -> Ranked:
+    """Return the k labels with the most votes: each neighbor, a row of Y or -1, votes for its labels with its cosine.
+
+    >>> Y = csr_matrix(np.eye(2, dtype=np.float32))
+    >>> label_votes(np.array([[1, 0]], dtype=np.int32), np.array([[0.5, 0.25]], dtype=np.float32), Y, 3)[0].tolist()
+    [[1, 0, -1]]
+    """
+    labels, counted = np.empty((len(neighbors), k), dtype=np.int32), np.empty((len(neighbors), k), dtype=np.float32)
+    indptr = Y.indptr.astype(np.int64)
+
+    def fill(first: int, last: int) -> None:
+        totals = np.zeros(Y.shape[1], dtype=np.float32)
+        votes.count(first, last, neighbors, cosines, indptr, Y.indices, totals, labels, counted)
+
+    parallel.over(fill, len(neighbors))
+    return labels, counted

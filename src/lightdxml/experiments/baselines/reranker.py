@@ -5,31 +5,55 @@ It takes the candidates of any first network, so that its gain can be measured f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.surrogate import Schedule
-from lightdxml.kernels import parallel
-from lightdxml.metrics import evaluate
+from lightdxml.experiments.baselines.base import Ranked, Settings, rank_chunks
+from lightdxml.metrics import evaluate, inverse_propensity
 from lightdxml.model.blend import sigmoid, top_k
-from lightdxml.progress import Progress
-from lightdxml.training.choose import BETAS, CUTS, Curve, choose, mean_precision
+from lightdxml.persistence import arrays
+from lightdxml.training.choose import BETAS, CUTS, choose, mean_precision
 from lightdxml.views.base import Batch
 from lightdxml.views.dense import train_classifier, train_encoder
 from lightdxml.views.dense.classifier import logits_of
 from lightdxml.views.dense.encoder import Encoder, rounded
 from lightdxml.views.dense.options import DenseOptions
-from lightdxml.views.dense.train_classifier import Classifier, Workspace
-from lightdxml.views.dense.train_encoder import EncodedBatch, EncoderState
 
+SETTINGS = {"reranker_epochs": 15, "reranker_rate": 0.005, "reranker_halved_at": 10, "reranker_depth": 100}
+# Documents that are scored at once.
+CHUNK = 1024
 # Weights of the second network against the first that are tried.
-SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-TOLERANCE = 0.5
-_DOCUMENTS = 8192
+_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_TOLERANCE = 0.5
+
+# Training and validation documents with their labels: X, Y, X_held, Y_held.
+Parts = tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to train: from the epoch `halved_at` on, the rate is halved."""
+
+    epochs: int
+    rate: float
+    halved_at: int
+
+    def batches(self, n: int, batch_size: int, rng: np.random.Generator) -> Iterator[tuple[NDArray[np.int64], float]]:
+        """Yield the rows of each batch and the learning rate, over all epochs.
+
+        >>> [rate for _, rate in Schedule(3, 0.01, 2).batches(2, 2, np.random.default_rng(0))]
+        [0.01, 0.01, 0.005]
+        """
+        for epoch in range(self.epochs):
+            order = rng.permutation(n)
+            for first in range(0, n, batch_size):
+                yield order[first : first + batch_size], self.rate / 2 if epoch >= self.halved_at else self.rate
 
 
 @dataclass(frozen=True)
@@ -46,13 +70,32 @@ class Scored:
         score += np.float32(1 - beta) * sigmoid(self.cosines)
         return score
 
+    def top(self, beta: float, k: int) -> Ranked:
+        """Return the k best labels and their scores."""
+        return top_k(self.labels, self.blend(beta), k)
 
-CandidatesOf = Callable[[csr_matrix, NDArray[np.int32]], Scored]
+    def best(self, beta: float, depth: int) -> Scored:
+        """Return the best candidates, best first."""
+        scores = np.where(self.labels >= 0, self.blend(beta), -np.inf)
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
+        parts: Any = (self.labels, self.cosines, self.logits)
+        return Scored(*(np.take_along_axis(part, order, axis=1) for part in parts))
+
+    def mixed(self, other: NDArray[np.float32], share: float) -> Scored:
+        """Return the candidates with logits in which those of another network have a share."""
+        # Label -1 has -inf in both, which no share may turn into NaN.
+        none = self.labels < 0
+        logits = np.where(none, 0, self.logits) * np.float32(1 - share) + np.where(none, 0, other) * np.float32(share)
+        return replace(self, logits=np.where(none, -np.inf, logits).astype(np.float32))
+
+
+# Candidates of documents, given their features and, for training documents, their row ids.
+CandidatesOf = Callable[[csr_matrix, NDArray[np.int32] | None], Scored]
 
 
 @dataclass
 class Reranker:
-    """The second network, how many labels it ranks, and its weight."""
+    """The second network, how many labels it ranks, its weight, and β of both networks together."""
 
     encoder: Encoder
     W: NDArray[np.float16 | np.float32]
@@ -60,112 +103,85 @@ class Reranker:
     share: float = 0.0
     beta: float = 1.0
 
+    def rerank(self, X: csr_matrix, candidates: Scored, beta: float) -> Scored:
+        """Return the first network's best labels with logits in which the second network has its share."""
+        best = candidates.best(beta, self.depth)
+        return best.mixed(logits_of(self.encoder, self.W, Batch(X), best.labels), self.share)
 
-def beta_curve(candidates: Scored, Y: csr_matrix, inv_propensity: NDArray[np.float64]) -> Curve[float]:
-    """Return the measures of the blend for each β."""
-    results = []
-    for beta in BETAS:
-        ranked = top_k(candidates.labels, candidates.blend(beta), max(CUTS))[0]
-        results.append((beta, evaluate(Y, ranked, k=CUTS, inv_propensity=inv_propensity)))
-    return results
-
-
-def train(
-    X: csr_matrix,
-    Y: csr_matrix,
-    candidates: CandidatesOf,
-    beta: float,
-    depth: int,
-    options: DenseOptions,
-    schedule: Schedule,
-    rng: np.random.Generator,
-    progress: Progress,
-) -> Reranker:
-    """Train on each document's labels and the wrong ones among the first network's `depth` best.
-
-    `candidates` returns those of the first network for some documents, given their features and row ids.
-    """
-    mistakes = np.empty((X.shape[0], depth), dtype=np.int32)
-    for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
-        some = candidates(X[start:stop], np.arange(start, stop, dtype=np.int32))
-        mistakes[start:stop], _ = top_k(some.labels, some.blend(beta), depth)
-    features = train_encoder.start(X.shape[1], options, rng, None)
-    second = train_classifier.start(Y.shape[1], options, rng)
-    buffers = train_classifier.workspace(Y, depth, options)
-    train_epochs("re-ranker", second, features, buffers, X, Y, mistakes, options, schedule, rng, progress)
-    return Reranker(features.encoder.copy("float16"), rounded(second.W, "float16"), depth)
+    def save(self, folder: Path) -> None:
+        """Write the network."""
+        arrays.write(folder / "reranker.safetensors", {**self.encoder.arrays(), "classifier.W": self.W})
 
 
-def train_epochs(
-    title: str,
-    weights: Classifier,
-    features: EncoderState,
-    buffers: Workspace,
-    X: csr_matrix,
-    Y: csr_matrix,
-    shortlists: NDArray[np.int32],
-    options: DenseOptions,
-    schedule: Schedule,
-    rng: np.random.Generator,
-    progress: Progress,
-    update_encoder: Callable[
-        [EncoderState, EncodedBatch, NDArray[np.float32], np.float32], object
-    ] = train_encoder.backward,
-) -> None:
-    """Train a classifier on fixed shortlists for all epochs of a schedule."""
-    n = X.shape[0]
-    for epoch in range(schedule.epochs):
-        with progress.phase(f"{title}, epoch {epoch + 1} of {schedule.epochs}", n) as bar:
-            order = rng.permutation(n)
-            loss = 0.0
-            for first in range(0, n, options.batch_size):
-                rows = order[first : first + options.batch_size]
-                loss += train_classifier.train_batch(
-                    weights, features, buffers, X, Y, rows, shortlists, options, schedule.at(epoch), rng,
-                    update_encoder,
-                )  # fmt: skip
-                bar.advance(len(rows), loss=loss / (first + len(rows)))
-
-
-def rerank(reranker: Reranker, X: csr_matrix, candidates: Scored, beta: float) -> Scored:
-    """Return the first network's best labels with logits in which the second network has its share."""
-    best = _best(candidates, beta, reranker.depth)
-    return _mixed(best, logits_of(reranker.encoder, reranker.W, Batch(X), best.labels), reranker.share)
-
-
-def choose_share(
-    reranker: Reranker,
-    X: csr_matrix,
-    Y: csr_matrix,
-    candidates: Scored,
-    beta: float,
-    inv_propensity: NDArray[np.float64],
-) -> dict[str, float]:
-    """Set the second network's share, and β with it, to what is best on these documents; return the measures."""
-    best = _best(candidates, beta, reranker.depth)
-    logits = logits_of(reranker.encoder, reranker.W, Batch(X), best.labels)
-    found: tuple[float, dict[str, float]] = (-1.0, {})
-    for share in SHARES:
-        chosen_beta, metrics = choose(beta_curve(_mixed(best, logits, share), Y, inv_propensity), TOLERANCE)
-        if mean_precision(metrics) > found[0]:
-            found = mean_precision(metrics), metrics
-            reranker.share, reranker.beta = share, chosen_beta
-    return found[1]
-
-
-def _best(candidates: Scored, beta: float, depth: int) -> Scored:
-    """Return the best candidates, best first."""
-    scores = np.where(candidates.labels >= 0, candidates.blend(beta), -np.inf)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : min(depth, scores.shape[1])]
-    return Scored(
-        np.take_along_axis(candidates.labels, order, axis=1),
-        np.take_along_axis(candidates.cosines, order, axis=1),
-        np.take_along_axis(candidates.logits, order, axis=1),
+def choose_beta(
+    candidates: Scored, Y: csr_matrix, inv_propensity: NDArray[np.float64]
+) -> tuple[float, dict[str, float]]:
+    """Return the best β for these documents, and the metrics with it."""
+    ranked = ((beta, candidates.top(beta, max(CUTS))[0]) for beta in BETAS)
+    return choose(
+        [(beta, evaluate(Y, best, k=CUTS, inv_propensity=inv_propensity)) for beta, best in ranked], _TOLERANCE
     )
 
 
-def _mixed(first: Scored, second: NDArray[np.float32], share: float) -> Scored:
-    # Label -1 has -inf in both, which no share may turn into NaN.
-    none = first.labels < 0
-    logits = np.where(none, 0, first.logits) * np.float32(1 - share) + np.where(none, 0, second) * np.float32(share)
-    return Scored(first.labels, first.cosines, np.where(none, -np.inf, logits).astype(np.float32))
+def train(
+    parts: Parts,
+    first: CandidatesOf,
+    held: Scored,
+    beta: float,
+    options: DenseOptions,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Reranker:
+    """Train on each document's labels and the wrong ones among the best of the first network.
+
+    Parameters
+    ----------
+    parts
+        Training and validation documents. The latter choose the second network's share, and β with it.
+    first, held, beta
+        The first network, its candidates for the validation documents, and its β.
+    options, settings
+        Of the encoder and classifier; `reranker_epochs`, `reranker_rate`, `reranker_halved_at`, `reranker_depth`.
+    """
+    X, Y, X_held, Y_held = parts
+    n, depth = X.shape[0], min(settings["reranker_depth"], Y.shape[1])
+    own = np.arange(n, dtype=np.int32)
+    mistakes, _ = rank_chunks(lambda rows: first(X[rows], own[rows]).top(beta, depth), n, depth, CHUNK)
+    options = replace(options, random_negatives=0, vector_rate=1.0)
+    features = train_encoder.start(X.shape[1], options, rng, None)
+    classifier = train_classifier.start(Y.shape[1], options, rng)
+    buffers = train_classifier.workspace(Y, depth, options)
+    schedule = Schedule(*(settings[f"reranker_{name}"] for name in ("epochs", "rate", "halved_at")))
+    for rows, rate in schedule.batches(n, options.batch_size, rng):
+        train_classifier.train_batch(classifier, features, buffers, X, Y, rows, mistakes, options, rate, rng)
+    reranker = Reranker(features.encoder.copy("float16"), rounded(classifier.W, "float16"), depth)
+    _choose_share(reranker, X_held, Y_held, held.best(beta, depth), inverse_propensity(Y))
+    return reranker
+
+
+def _choose_share(
+    reranker: Reranker, X: csr_matrix, Y: csr_matrix, best: Scored, inv_propensity: NDArray[np.float64]
+) -> None:
+    """Set the second network's share, and β with it, to what is best on these documents."""
+    logits = logits_of(reranker.encoder, reranker.W, Batch(X), best.labels)
+    most = -1.0
+    for share in _SHARES:
+        beta, metrics = choose_beta(best.mixed(logits, share), Y, inv_propensity)
+        if mean_precision(metrics) > most:
+            most, reranker.share, reranker.beta = mean_precision(metrics), share, beta
+
+
+def rank(X: csr_matrix, k: int, first: CandidatesOf, beta: float, reranker: Reranker | None) -> Ranked:
+    """Return the k best labels by the first network, or by the re-ranker if there is one."""
+
+    def rank_part(rows: slice) -> Ranked:
+        candidates = first(X[rows], None)
+        if reranker is None:
+            return candidates.top(beta, k)
+        return reranker.rerank(X[rows], candidates, beta).top(reranker.beta, k)
+
+    labels, scores = rank_chunks(rank_part, X.shape[0], k, CHUNK)
+    # As LightDXML does: nothing is known about a document without features.
+    labels[np.diff(X.indptr) == 0] = -1
+    scores[labels < 0] = 0
+    return labels, scores

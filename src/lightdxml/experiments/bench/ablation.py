@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+
 from lightdxml.experiments.baselines.ours import Ours
-from lightdxml.experiments.bench import ablation_plot, results, tables
-from lightdxml.experiments.bench.ablation_plot import Curve
+from lightdxml.experiments.bench import figures, tables
+from lightdxml.experiments.bench.figures import BLUE, GREY, ORANGE
 from lightdxml.experiments.bench.grid import Variant
-from lightdxml.experiments.bench.results import Group
+from lightdxml.experiments.bench.results import Cell, Group, grouped
+
+# Values of a setting, numbers or words such as `with`, and the metrics at each.
+Curve = Sequence[tuple[Any, Mapping[str, float]]]
 
 _DEFAULT = "default"
 _NO_TREE = "without label tree"
@@ -35,7 +43,7 @@ _COMPONENTS = (
     ("re-ranker", _NO_LINEAR, _RERANKER, "without"),
     ("refresh", _NO_REFRESH, _NO_LINEAR, "with"),
 )
-_METRICS = ("P@1", "P@3", "P@5", "PSP@1", "PSP@3", "PSP@5")
+_COLORS = {"P@1": BLUE, "PSP@1": ORANGE}
 
 
 def variants() -> tuple[Variant, ...]:
@@ -44,20 +52,16 @@ def variants() -> tuple[Variant, ...]:
     >>> [variant.name for variant in variants()][:4]
     ['default', 'without label tree', 'without refit', 'without linear view']
     """
-    changed = (
-        Variant(_name(setting, value), "lightdxml", {**_DENSE, setting: value})
-        for _, setting, values in _SWEEPS
-        for value in values
-    )
-    return (
-        Variant(_DEFAULT, "lightdxml"),
-        Variant(_NO_TREE, "lightdxml", {"tree": False}),
-        Variant(_NO_REFIT, "lightdxml", {"refit": False}),
-        Variant(_NO_LINEAR, "lightdxml", _DENSE, {"beta": [i / 10 for i in range(11)]}),
-        Variant(_RERANKER, "lightdxml", {**_DENSE, "reranker": True}),
-        Variant(_NO_REFRESH, "lightdxml", {**_DENSE, "dense.refresh_every": _NEVER}),
-        *changed,
-    )
+    changes: dict[str, dict[str, Any]] = {
+        _DEFAULT: {},
+        _NO_TREE: {"tree": False},
+        _NO_REFIT: {"refit": False},
+        _NO_LINEAR: {**_DENSE, "other_betas": [i / 10 for i in range(11)]},
+        _RERANKER: {**_DENSE, "reranker": True},
+        _NO_REFRESH: {**_DENSE, "dense.refresh_every": _NEVER},
+    }
+    changes |= {_name(setting, value): {**_DENSE, setting: value} for _, setting, values in _SWEEPS for value in values}
+    return tuple(Variant(name, Ours.name, settings) for name, settings in changes.items())
 
 
 def only(names: Sequence[str]) -> tuple[Variant, ...]:
@@ -77,13 +81,13 @@ def _name(setting: str, value: int) -> str:
     return f"{setting.rpartition('.')[2]}={value}"
 
 
-def curves(cells: Sequence[dict[str, Any]], data: str) -> dict[str, Curve]:
-    """Return the metrics for every value of every varied setting on a data set, as means over repeats."""
-    groups = {group.method: group for group in results.grouped(cells) if group.data == data and group.done}
-    means = {name: {metric: group.values[metric].mean for metric in _METRICS} for name, group in groups.items()}
+def curves(groups: Sequence[Group]) -> dict[str, Curve]:
+    """Return the metrics for every value of every varied setting on one data set, as means over repeats."""
+    done = {group.method: group for group in groups if group.done}
+    means = {name: {metric: group.values[metric].mean for metric in _COLORS} for name, group in done.items()}
     found: dict[str, Curve] = {}
-    if _NO_LINEAR in groups:
-        found["β"] = _mean_curve([cell["along"]["beta"] for cell in groups[_NO_LINEAR].done])
+    if _NO_LINEAR in done:
+        found["β"] = _beta_curve(done[_NO_LINEAR].done)
     for title, setting, values in _SWEEPS:
         if points := [(value, means[name]) for value in values if (name := _name(setting, value)) in means]:
             found[title] = points
@@ -93,50 +97,91 @@ def curves(cells: Sequence[dict[str, Any]], data: str) -> dict[str, Curve]:
     return found
 
 
-def _mean_curve(repeats: Sequence[Curve]) -> Curve:
-    """Average curves over the same values."""
+def _beta_curve(repeats: Sequence[Cell]) -> Curve:
+    """Return the mean metrics for each β."""
+    values: dict[float, list[Mapping[str, float]]] = {}
+    for beta, metrics in (point for cell in repeats for point in cell["beta_curve"]):
+        values.setdefault(beta, []).append(metrics)
     return [
-        (points[0][0], {name: sum(metrics[name] for _, metrics in points) / len(points) for name in points[0][1]})
-        for points in zip(*repeats, strict=True)
+        (beta, {name: math.fsum(one[name] for one in some) / len(some) for name in _COLORS})
+        for beta, some in sorted(values.items())
     ]
 
 
-def _defaults(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return the default value per curve, for the data set of a cell."""
-    dense = Ours().config(cell["sizes"]["train"], cell["sizes"]["labels"], 0).dense
+def _defaults(sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Return the default value per curve, for a data set of these sizes."""
+    dense = Ours().config(sizes["train"], sizes["labels"], 0).dense
     components = {title: default for title, _, _, default in _COMPONENTS}
     return components | {title: getattr(dense, setting.rpartition(".")[2]) for title, setting, _ in _SWEEPS}
 
 
-def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
+def write_reports(cells: Sequence[Cell], out: Path, command: str = "") -> list[Path]:
     """Write all cells as JSON and CSV, a table as Markdown, and one figure per data set; return the files."""
-    names = results.unique(cells, "data")
-    written = tables.write_files(cells, "\n\n".join(_table(cells, data) for data in names) + "\n", out / "ablation")
-    for data in names:
-        if found := curves(cells, data):
-            path = out / f"ablation-{data}.png"
-            ablation_plot.write(found, path, _defaults(next(cell for cell in cells if cell["data"] == data)))
-            written.append(path)
+    by_data = grouped(cells)
+    parts = [f"## {data}\n\n{_table(groups)}" for data, groups in by_data.items()]
+    parts += [f"```sh\n{command}\n```"] if command else []
+    written = tables.write_files(cells, "\n\n".join(("# Ablation", *parts)) + "\n", out / "ablation")
+    for data, groups in by_data.items():
+        if found := curves(groups):
+            written.append(plot(found, out / f"ablation-{data}.png", _defaults(groups[0].cells[0]["sizes"])))
     return written
 
 
-def _table(cells: Sequence[dict[str, Any]], data: str) -> str:
+def _table(groups: Sequence[Group]) -> str:
     """Return a Markdown table of the variants, with the differences from the default in parentheses."""
-    groups = [group for group in results.grouped(cells) if group.data == data]
     base = next((group for group in groups if group.method == _DEFAULT and group.done), None)
-    lines = [f"### {data}", "", *tables.head("Variant", *_METRICS, "training time", "model size")]
+    rows = []
     for group in groups:
-        if group.done:
-            values = [_value(group, base, name) for name in _METRICS]
-            values.append(tables.seconds(group.values["train_seconds"].mean))
-            values.append(tables.megabytes(group.values["size_mb"].mean))
-        else:
-            values = [group.rest[0]["message"], *[""] * 7]
-        lines.append(tables.row(group.title, *values))
-    return "\n".join(lines)
+        row = [group.title, *(_value(group, base, column.name) for column in tables.METRICS)]
+        row += [column.mean(group) for column in tables.COSTS]
+        rows.append(row if group.done else [group.title, group.rest[0]["message"], *[""] * (len(row) - 2)])
+    return tables.table(("Variant", *(column.title for column in (*tables.METRICS, *tables.COSTS))), rows)
 
 
 def _value(group: Group, base: Group | None, name: str) -> str:
-    value = group.values[name].mean
-    difference = "" if base is None or group is base else f" ({value - base.values[name].mean:+.2f})"
-    return f"{value:.2f}{difference}"
+    value, default = group.mean(name), None if base is None or base is group else base.mean(name)
+    difference = "" if value is None or default is None else f" ({value - default:+.2f})"
+    return f"{value:.2f}{difference}" if value is not None else ""
+
+
+def plot(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any]) -> Path:
+    """Write a PNG file with two panels per setting: P@1 above, PSP@1 below. Default values are marked."""
+    with figures.style():
+        columns = min(3, len(curves))
+        rows = math.ceil(len(curves) / columns)
+        figure = figures.new_figure(3.3 * columns + 0.4, 3.4 * rows + 0.5)
+        parts = figure.subfigures(rows, columns, squeeze=False).flat
+        for part, (name, curve) in zip(parts, curves.items(), strict=False):
+            _panels(part.subplots(2, sharex=True), name, curve, defaults.get(name))
+        handles = [Line2D([], [], color=color, marker="o", label=metric) for metric, color in _COLORS.items()]
+        handles.append(Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white", label="default"))
+        figures.add_legend(figure, handles)
+        return figures.save(figure, path)
+
+
+def _panels(pair: Sequence[Axes], title: str, curve: Curve, default: Any) -> None:
+    values = [value for value, _ in curve]
+    numeric = not isinstance(values[0], str)
+    positions = [float(value) if numeric else float(i) for i, value in enumerate(values)]
+    # A numeric default may lie between the values that were tried.
+    marked = default if numeric else values.index(default)
+    for axes, (metric, color) in zip(pair, _COLORS.items(), strict=True):
+        points = [(x, metrics[metric]) for x, (_, metrics) in zip(positions, curve, strict=True)]
+        axes.set(ylabel=f"{metric} (%)", ylim=figures.percent_limits([y for _, y in points]))
+        axes.plot(*zip(*points, strict=True), "o-" if numeric else "o", color=color, markersize=5)
+        if marked is not None:
+            axes.axvline(marked, color=GREY, linestyle=":", linewidth=1.2, zorder=1)
+        for x, y in points:
+            if x == marked:
+                axes.plot(x, y, "o", color=color, markersize=8, markerfacecolor="white", markeredgewidth=1.8)
+            if not numeric:
+                figures.write_beside(axes, x, y, f"{y:.2f}", offset=8)
+    pair[0].set_title(title)
+    if not numeric:
+        pair[1].set_xlim(-0.6, len(values) - 0.4)
+        pair[1].set_xticks(positions, [str(value) for value in values])
+    elif min(positions) > 0 and max(positions) / min(positions) >= 8:
+        pair[1].set_xscale("log")
+        figures.set_ticks(pair[1].xaxis, positions)
+    else:
+        pair[1].xaxis.set_major_locator(MaxNLocator(6, integer=all(x.is_integer() for x in positions)))

@@ -1,6 +1,7 @@
 """One cell of the benchmark: train and evaluate one method on one data set, in its own process.
 
-`python -m lightdxml.experiments.bench.cell JOB` reads a job file and writes a result file, both JSON.
+`python -m lightdxml.experiments.bench.cell JOB PARENT` reads a job file and writes a result file, both JSON. PARENT is
+the id of the process that waits for the cell.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,13 @@ from threadpoolctl import threadpool_limits
 from lightdxml.experiments.baselines import Method, TooLargeError, method
 from lightdxml.experiments.bench import machine, matrices
 from lightdxml.experiments.bench.matrices import Matrices
-from lightdxml.experiments.bench.results import write_json
+from lightdxml.experiments.bench.results import Cell, write_json
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
 from lightdxml.progress import peak_memory
 
-CUTOFFS = (1, 3, 5)
-METRICS = ("P", "nDCG", "PSP", "PSnDCG")
+_CUTOFFS = (1, 3, 5)
+_METRICS = tuple(f"{metric}@{k}" for metric in ("P", "nDCG", "PSP", "PSnDCG") for k in _CUTOFFS)
 _SINGLE_DOCUMENTS, _WARM_UP = 200, 20
 _SINGLE_SECONDS = 30.0
 _PR_SET_PDEATHSIG = 1
@@ -41,50 +42,59 @@ class Job:
 
     Attributes
     ----------
-    data, method, name
-        Names of the data set and the method, and the name in tables if it differs from the method's.
-    matrices, result
-        The folder of the matrices and the result file.
-    repeat, seed, threads, settings
-        Number of the repeat, from 0; its seed, number of threads and settings of the method.
-    along
-        Settings to vary after training, with their values.
-    parent
-        Id of the process that waits for the cell.
+    out
+        Output folder of the benchmark.
+    data, name
+        Names of the data set and of the method in tables.
+    method, settings
+        The method and its settings.
+    repeat, seed, threads
+        Number of the repeat, from 0; its seed and number of threads.
     """
 
+    out: str
     data: str
+    name: str
     method: str
-    matrices: str
-    result: str
+    settings: dict[str, Any]
     repeat: int = 0
     seed: int = 0
     threads: int = 1
-    settings: dict[str, Any] = field(default_factory=dict)
-    along: dict[str, list[Any]] = field(default_factory=dict)
-    name: str = ""
-    parent: int = 0
+
+    @property
+    def matrices(self) -> Path:
+        """The folder of the matrices."""
+        return Path(self.out, "matrices", self.data)
+
+    @property
+    def result(self) -> Path:
+        """The result file."""
+        return self.file("cells", "json")
+
+    def file(self, folder: str, suffix: str) -> Path:
+        """Return the path of a file of this cell."""
+        return Path(self.out, folder, f"{self.data}.{self.name}.{self.repeat}.{suffix}")
 
 
-def header(job: Job) -> dict[str, Any]:
+def header(job: Job) -> Cell:
     """Return the part of a result that is known before the run."""
     chosen = method(job.method)
     return {
         "data": job.data,
-        "method": job.name or job.method,
+        "method": job.name,
         "repeat": job.repeat,
         "seed": job.seed,
         "threads": job.threads,
         "settings": {**chosen.defaults, **job.settings},
-        "versions": machine.versions(chosen.distributions),
+        "versions": machine.versions(chosen.distribution or chosen.package),
         "machine": machine.describe(),
-        "sizes": matrices.read_facts(Path(job.matrices))["sizes"],
+        "sizes": matrices.read_facts(job.matrices)["sizes"],
     }
 
 
-def run(job: Job) -> dict[str, Any]:
+def run(job: Job) -> Cell:
     """Train and evaluate with the job's number of threads."""
-    data = matrices.read(Path(job.matrices))
+    data = matrices.read(job.matrices)
     model = method(job.method)(**job.settings)
     given = dict(model.settings)
     with parallel.use_threads(job.threads), threadpool_limits(limits=job.threads):
@@ -92,6 +102,7 @@ def run(job: Job) -> dict[str, Any]:
         model.fit(data.X, data.Y, seed=job.seed, threads=job.threads)
         seconds = time.perf_counter() - start
         adjusted = {name: value for name, value in model.settings.items() if value != given[name]}
+        betas = [(beta, _metrics(other, data)) for beta, other in model.with_other_betas()]
         return {
             # Kernels are compiled once per machine: that is not training time.
             "train_seconds": seconds - model.phases.get("compile", 0.0),
@@ -101,7 +112,7 @@ def run(job: Job) -> dict[str, Any]:
             "single_ms": _single_ms(model, data.X_test),
             "metrics": _metrics(model, data),
             **({"held_settings": adjusted} if adjusted else {}),
-            **({"along": _along(model, data, job.along)} if job.along else {}),
+            **({"beta_curve": betas} if betas else {}),
             # Peak of this process; the parent adds the memory of its child processes.
             "peak_mb": peak_memory().get("peak_mb"),
         }
@@ -114,13 +125,16 @@ def _size_mb(model: Method) -> float:
         return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6
 
 
+def _rank_ms(model: Method, X: csr_matrix) -> float:
+    start = time.perf_counter()
+    model.rank(X, max(_CUTOFFS))
+    return 1000 * (time.perf_counter() - start)
+
+
 def _batch_ms(model: Method, X: csr_matrix) -> float:
     """Return the prediction time per document when all documents are given at once."""
-    model.rank(X[:_WARM_UP], max(CUTOFFS))
-    start = time.perf_counter()
-    model.rank(X, max(CUTOFFS))
-    seconds = time.perf_counter() - start
-    return 1000 * seconds / max(1, int(X.shape[0]))
+    model.rank(X[:_WARM_UP], max(_CUTOFFS))
+    return _rank_ms(model, X) / max(1, int(X.shape[0]))
 
 
 def _single_ms(model: Method, X: csr_matrix) -> dict[str, float]:
@@ -129,10 +143,7 @@ def _single_ms(model: Method, X: csr_matrix) -> dict[str, float]:
     times: list[float] = []
     end = time.perf_counter() + _SINGLE_SECONDS
     for row in rows.tolist():
-        document = X[row]
-        start = time.perf_counter()
-        model.rank(document, max(CUTOFFS))
-        times.append(1000 * (time.perf_counter() - start))
+        times.append(_rank_ms(model, X[row]))
         if time.perf_counter() > end and len(times) > _WARM_UP:
             break
     p50, p99 = np.percentile(times[_WARM_UP:], [50, 99]).tolist()
@@ -140,39 +151,31 @@ def _single_ms(model: Method, X: csr_matrix) -> dict[str, float]:
 
 
 def _metrics(model: Method, data: Matrices) -> dict[str, float]:
-    depth = max(CUTOFFS)
+    depth = max(_CUTOFFS)
     if data.ignore is not None:
         # Ignored labels leave the ranking, and the labels below them move up.
         depth += int(np.diff(data.ignore.indptr).max(initial=0))
     ranked, _ = model.rank(data.X_test, min(depth, data.Y.shape[1]))
-    values = evaluate(data.Y_test, ranked, k=CUTOFFS, inv_propensity=data.inv_propensity, ignore=data.ignore)
-    return {name: values[name] for name in (f"{metric}@{k}" for metric in METRICS for k in CUTOFFS)}
+    values = evaluate(data.Y_test, ranked, k=_CUTOFFS, inv_propensity=data.inv_propensity, ignore=data.ignore)
+    return {name: values[name] for name in _METRICS}
 
 
-def _along(model: Method, data: Matrices, settings: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the metrics for other values of settings that need no new training."""
-    return {
-        setting: [(value, _metrics(other, data)) for value, other in model.along(setting, values)]
-        for setting, values in settings.items()
-    }
-
-
-def main(path: Path) -> None:
+def main(path: Path, parent: int) -> None:
     """Run the job in this file."""
     job = Job(**json.loads(path.read_text("utf-8")))
-    _end_with(job.parent)
+    _end_with(parent)
     # Before the run: the installed versions may change meanwhile.
     known = header(job)
     try:
-        outcome: dict[str, Any] = {"status": "done", "message": "", **run(job)}
+        outcome: Cell = {"status": "done", "message": "", **run(job)}
     except TooLargeError as error:
         outcome = {"status": "skipped", "message": str(error)}
-    write_json(Path(job.result), {**known, **outcome})
+    write_json(job.result, {**known, **outcome})
 
 
 def _end_with(parent: int) -> None:
     """Make Linux kill this process when its parent ends, for whatever reason."""
-    if not parent or not sys.platform.startswith("linux"):
+    if not sys.platform.startswith("linux"):
         return
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:
@@ -180,4 +183,4 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -44,10 +44,11 @@ def style() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> Path:
     """Write a PNG file atomically. The same figure gives the same bytes."""
     with writing(path) as stream:
         figure.savefig(stream, format="png", dpi=_DPI, metadata={"Software": None})
+    return path
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -72,8 +73,7 @@ def write_beside(axes: Axes, x: float, y: float, text: str, *, offset: float = 3
 def write_no_results(axes: Axes) -> None:
     """Mark a panel as empty."""
     axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center", color=GREY)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(xticks=[], yticks=[])
 
 
 def wrap(text: str, width: int = 26) -> str:
@@ -107,13 +107,4 @@ def set_ticks(axis: Axis, ticks: Sequence[float]) -> None:
     """Put ticks with plain numbers at these values only."""
     axis.set_major_locator(FixedLocator(list(ticks)))
     axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(_plain))
-
-
-def _plain(value: float, _: int | None = None) -> str:
-    """Format a number without an exponent.
-
-    >>> _plain(0.01), _plain(20000.0)
-    ('0.01', '20,000')
-    """
-    return f"{value:,.0f}" if value >= 1000 else f"{value:g}"
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:g}"))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from lightdxml.experiments.baselines import method
-from lightdxml.experiments.bench import cell, matrices, plots, process, published, results, tables
+from lightdxml.experiments.bench import cell, matrices, plots, process, results, tables
 from lightdxml.experiments.bench.cell import Job
+from lightdxml.experiments.bench.results import Cell
 from lightdxml.persistence import lock
 from lightdxml.text.tfidf import TextOptions
 
-_LOCK, _PLAN = ".lock", "bench.json"
+_LOCK, _FOLDERS = ".lock", ("cells", "logs", "matrices")
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,6 @@ class Variant:
     name: str
     method: str
     settings: dict[str, Any] = field(default_factory=dict)
-    along: dict[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -37,28 +34,22 @@ class Plan:
 
     Attributes
     ----------
-    data
-        Names or paths of data sets.
-    variants
-        The methods.
-    out
-        Output folder.
-    repeat
-        Runs per cell, each with its own seed.
+    data, variants, out
+        Names or paths of data sets, the methods, and the output folder.
+    repeat, seed
+        Runs per cell. The first has this seed, the next ones seed + 1, seed + 2, ...
     timeout
         Seconds allowed per cell.
     threads
         Threads per method.
     text
         How to turn texts into features.
-    seed
-        Seed of the first run; the next runs use seed + 1, seed + 2, ...
     retry
         Run failed and timed-out cells again. A cell that timed out with a shorter limit is always run again.
     """
 
-    data: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    data: Sequence[str]
+    variants: Sequence[Variant]
     out: Path
     repeat: int = 1
     timeout: float = 3600.0
@@ -72,8 +63,6 @@ class Plan:
             raise ValueError(f"repeat is {self.repeat}: it must be at least 1")
         if not self.timeout > 0:
             raise ValueError(f"timeout is {self.timeout}: it must be a positive number of seconds")
-        if not self.data:
-            raise ValueError("no data set given: name at least one")
         for variant in self.variants:
             method(variant.method)(**variant.settings)  # raises on unknown methods and settings
 
@@ -85,15 +74,11 @@ class Event:
     number: int
     total: int
     job: Job
-    seconds: float = 0.0
-    outcome: dict[str, Any] | None = None
+    outcome: Cell | None = None
     cached: bool = False
 
 
-Listener = Callable[[Event], None]
-
-
-def run(plan: Plan, listen: Listener = lambda event: None) -> list[dict[str, Any]]:
+def run(plan: Plan, listen: Callable[[Event], None] = lambda event: None) -> list[Cell]:
     """Run the cells of a plan that have no result yet, and return all its cells.
 
     Raises
@@ -101,30 +86,30 @@ def run(plan: Plan, listen: Listener = lambda event: None) -> list[dict[str, Any
     ValueError
         If the output folder is in use or holds results that are not comparable.
     """
-    matrices.check_names(plan.data)
     with _locked(plan):
         jobs = _jobs(plan)
         stored = [found for found in results.read(plan.out / "cells") if not _is_due(plan, found)]
         results.check_comparable([*stored, *map(cell.header, jobs)])
-        return [_outcome(plan, Event(number, len(jobs), job), listen) for number, job in enumerate(jobs, start=1)]
+        known = {results.title(found): found for found in stored}
+        outcomes = []
+        for number, job in enumerate(jobs, start=1):
+            listen(Event(number, len(jobs), job))
+            cached = job.result.stem in known
+            outcomes.append(known[job.result.stem] if cached else _run_cell(plan, job))
+            listen(Event(number, len(jobs), job, outcomes[-1], cached))
+        return outcomes
 
 
 @contextmanager
 def _locked(plan: Plan) -> Iterator[None]:
-    """Create and lock the output folder; check that an existing one was made with the same options."""
+    """Create and lock the output folder."""
     plan.out.mkdir(parents=True, exist_ok=True)
-    path = plan.out / _PLAN
-    if not path.exists() and any(entry.name != _LOCK for entry in plan.out.iterdir()):
+    if not {entry.name for entry in plan.out.iterdir()} <= {_LOCK} and not (plan.out / "cells").exists():
         raise ValueError(f"{plan.out} is not empty and not a benchmark folder: use a new or empty folder for --out")
     with lock.held(plan.out / _LOCK) as acquired:
         if not acquired:
             raise ValueError(f"another benchmark is running in {plan.out}: wait for it, or use another --out")
-        options = {"seed": plan.seed, "threads": plan.threads}
-        if not path.exists():
-            results.write_json(path, options)
-        elif (before := json.loads(path.read_text("utf-8"))) != options:
-            raise ValueError(f"{plan.out} holds results for {before}, not {options}: use another --out")
-        for name in ("cells", "logs"):
+        for name in _FOLDERS:
             (plan.out / name).mkdir(exist_ok=True)
         for left in plan.out.glob(f"{process.TMP_PREFIX}*"):
             shutil.rmtree(left, ignore_errors=True)  # from a killed run
@@ -135,71 +120,40 @@ def _jobs(plan: Plan) -> list[Job]:
     """Prepare the matrices and return one job per cell."""
     folders = [matrices.prepare(source, plan.out / "matrices", plan.text, plan.seed) for source in plan.data]
     return [
-        Job(
-            data=folder.name,
-            method=variant.method,
-            matrices=str(folder),
-            result=str(plan.out / "cells" / f"{folder.name}.{variant.name}.{repeat}.json"),
-            repeat=repeat,
-            seed=plan.seed + repeat,
-            threads=plan.threads,
-            settings=variant.settings,
-            along=variant.along,
-            name=variant.name,
-            parent=os.getpid(),
-        )
-        for folder in folders
-        for variant in plan.variants
+        Job(str(plan.out), data, one.name, one.method, one.settings, repeat, plan.seed + repeat, plan.threads)
+        for data in dict.fromkeys(folder.name for folder in folders)
+        for one in plan.variants
         for repeat in range(plan.repeat)
     ]
 
 
-def _outcome(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
-    """Return the stored result of a cell, or run it."""
-    start = time.monotonic()
-    listen(event)
-    path = Path(event.job.result)
-    outcome = results.read_cell(path) if path.exists() else None
-    cached = outcome is not None and not _is_due(plan, outcome)
-    if outcome is None or not cached:
-        outcome = _run_cell(plan, event, listen)
-    listen(replace(event, seconds=time.monotonic() - start, outcome=outcome, cached=cached))
-    return outcome
-
-
-def _is_due(plan: Plan, outcome: dict[str, Any]) -> bool:
+def _is_due(plan: Plan, outcome: Cell) -> bool:
     """Return whether a stored cell is run again. Skipped cells always are: they cost nothing."""
     if outcome["status"] == "timeout" and plan.timeout > outcome.get("limit", plan.timeout):
         return True
     return outcome["status"] == "skipped" or (plan.retry and outcome["status"] != "done")
 
 
-def _run_cell(plan: Plan, event: Event, listen: Listener) -> dict[str, Any]:
-    job, path = event.job, Path(event.job.result)
-    chosen, expected = method(job.method), cell.header(event.job)
-    path.unlink(missing_ok=True)
-    if missing := chosen.missing():
-        outcome = {"status": "skipped", "message": f"{', '.join(missing)} is not installed: {chosen.install}"}
+def _run_cell(plan: Plan, job: Job) -> Cell:
+    expected = cell.header(job)
+    job.result.unlink(missing_ok=True)
+    if missing := method(job.method).missing():
+        outcome = {**expected, "status": "skipped", "message": missing}
     else:
-        log = plan.out / "logs" / f"{path.stem}.log"
-        outcome = process.run(
-            job, log, plan.timeout, plan.out.resolve(), lambda seconds: listen(replace(event, seconds=seconds))
-        )
-    outcome = {**expected, **outcome}
+        outcome = {**expected, **process.run(job, plan.timeout)}
     try:
         results.check_comparable([expected, outcome])
     except ValueError as error:
-        path.unlink(missing_ok=True)
+        job.result.unlink(missing_ok=True)
         raise ValueError(f"the code or machine changed during the benchmark: {error}") from error
-    results.write_json(path, outcome)
+    results.write_json(job.result, outcome)
     return outcome
 
 
-def write_reports(cells: Sequence[dict[str, Any]], out: Path) -> list[Path]:
-    """Write all cells as JSON and CSV, tables as Markdown, and plots; return the files."""
-    known = published.rows()
-    parts = (tables.markdown(cells, known), tables.module_table(cells, known), tables.settings_table(cells))
-    written = tables.write_files(cells, "\n".join(filter(None, parts)), out / "results")
+def write_reports(cells: Sequence[Cell], out: Path, command: str = "") -> list[Path]:
+    """Write all cells as JSON and CSV, a summary and a page per data set as Markdown, and plots; return the files."""
+    written = tables.write_files(cells, tables.summary(cells, command), out / "results")
+    written += tables.write_pages(cells, out / "results")
     if any(entry["status"] == "done" for entry in cells):
         written += plots.write_all(cells, out)
     return written

@@ -1,4 +1,4 @@
-"""Conditions of a measurement: the machine, package versions, and the memory in use."""
+"""Conditions of a measurement: the machine and the versions of packages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import lightdxml
 
+_CPU_INFO = Path("/proc/cpuinfo")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Presentation code cannot change a result.
 _PRESENTATION = ("cli/", "report/", "experiments/bench/")
@@ -25,55 +25,18 @@ def describe() -> dict[str, Any]:
     >>> sorted(describe())
     ['cores', 'memory_gb', 'processor', 'system']
     """
+    lines = _CPU_INFO.read_text("utf-8", errors="replace").splitlines() if _CPU_INFO.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return {
-        "processor": _processor(),
+        "processor": next(models, platform.processor() or "unknown"),
         "cores": os.cpu_count() or 1,
-        "memory_gb": round(_memory() / 1e9),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
     }
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or "unknown")
-
-
-def _memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 0
-
-
-def resident_mb(session: int) -> float:
-    """Return the memory in MB that all processes of a session hold now, or 0 if /proc is not available.
-
-    Memory that processes may share (libraries, mapped files) counts once, with the largest value of any process.
-
-    >>> resident_mb(os.getsid(0)) >= 0
-    True
-    """
-    private, shared = 0, 0
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            # The program name is in parentheses and may contain anything.
-            fields = (folder / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
-            if int(fields[3]) != session:
-                continue
-            _, resident, common, *_ = map(int, (folder / "statm").read_text("utf-8").split())
-        except (OSError, ValueError, IndexError):
-            continue  # the process has ended
-        private += resident - common
-        shared = max(shared, common)
-    return (private + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if private + shared else 0.0
-
-
-def versions(packages: Iterable[str] = ()) -> dict[str, str]:
-    """Return the versions of this package, Python, the main dependencies and further packages.
+def versions(package: str = "") -> dict[str, str]:
+    """Return the versions of this package, Python, the main dependencies and one more package.
 
     The version of this package includes a hash of its source, so that two states of the code are two versions.
 
@@ -81,7 +44,7 @@ def versions(packages: Iterable[str] = ()) -> dict[str, str]:
     True
     """
     own = {"lightdxml": f"{lightdxml.__version__}+{_source_hash()}", "python": platform.python_version()}
-    return own | {name: _version(name) for name in (*_PACKAGES, *packages)}
+    return own | {name: _version(name) for name in (*_PACKAGES, package) if name}
 
 
 def _version(package: str) -> str:

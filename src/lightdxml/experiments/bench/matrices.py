@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import DataError, Dataset, load, registry
-from lightdxml.data.catalog import BUILDERS, find_cached
-from lightdxml.data.files import base_name
-from lightdxml.data.folder import innermost
 from lightdxml.data.split import split
 from lightdxml.experiments.bench.results import write_json
 from lightdxml.metrics import inverse_propensity
@@ -53,76 +49,38 @@ class Matrices:
     inv_propensity: NDArray[np.float64]
 
 
-def check_names(sources: Sequence[str]) -> None:
-    """Raise if a data set does not exist or if two have the same name. No data is read.
-
-    >>> check_names(["see-also", "see-also"])
-    Traceback (most recent call last):
-    ValueError: two data sets are called see-also: rename one, or run each with its own --out
-    """
-    names = [name_of(source) for source in sources]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two data sets are called {name}: rename one, or run each with its own --out")
-
-
-def name_of(source: str) -> str:
-    """Return the name of a data set, which is safe to use as a file name.
-
-    >>> name_of("see-also")
-    'see-also'
-    """
-    place = _locate(source)
-    if isinstance(place, str):
-        return place
-    name = innermost(place).name if place.is_dir() else base_name(place).partition(".")[0]
-    if not name.lstrip("."):
-        raise DataError(source, "a hidden file", "a file or folder with a plain name")
-    return name.lstrip(".")
-
-
-def _locate(source: str) -> Path | str:
-    """Return the absolute path of a data set, or its name if it is built in."""
-    path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises
-    if source.strip() and path.exists():
-        return Path(os.path.abspath(path))  # noqa: PTH100 - removes "..", keeps the names of symbolic links
-    cached = find_cached(source) if path.parent == Path() else None
-    if cached is None and source.lower() not in BUILDERS:
-        found = "neither a file nor a data set on this machine"
-        raise DataError(source, found, "a path, or a name from `lightdxml data list` (run `lightdxml data get NAME`)")
-    return cached or source.lower()
-
-
 def prepare(source: str, folder: Path, text: TextOptions, seed: int = 0) -> Path:
     """Build the matrices of a data set unless they exist, and return their folder, which has the data set's name.
 
     TF-IDF is fitted on the training part. If there is no test part, a fifth of the documents is held out.
     """
-    target = folder / name_of(source)
-    data = load(_locate(source))
+    # An absolute path: "." and ".." have no name. Path.expanduser would raise if there is no such user.
+    path = Path(os.path.abspath(os.path.expanduser(source)))  # noqa: PTH100, PTH111
+    data = load(path if source and path.exists() else source)
+    name = data.name.lstrip(".")
+    if not name:
+        raise DataError(source, "a hidden file", "a file or folder with a plain name")
+    target = folder / name
     facts: dict[str, Any] = {
-        "name": target.name,
         "fingerprint": fingerprint(data),
         "text": asdict(text) if data.train.X is None else None,
+        "split_seed": seed if data.test is None else None,
     }
     if (target / _FACTS).exists():
-        known = read_facts(target)
-        if any(known[name] != facts[name] for name in facts):
-            raise ValueError(f"{target} was built from other data or with other text settings: use another --out")
-        return target
+        if facts.items() <= read_facts(target).items():
+            return target
+        raise ValueError(f"{target} was built from other data, text settings or seed: use another --out")
     # A folder without facts is the rest of an interrupted run.
     shutil.rmtree(target, ignore_errors=True)
     if data.test is None:
         data = split(data, test=_TEST_FRACTION, seed=seed)
     parts = _build(data, text)
     (n, features), (_, labels), n_test = parts["train_X"].shape, parts["train_Y"].shape, parts["test_X"].shape[0]
-    facts |= {
-        "propensity": registry.propensity_constants(data.name),
-        "sizes": {"train": n, "test": n_test, "features": features, "labels": labels},
-    }
+    facts["propensity"] = registry.propensity_constants(data.name)
+    facts["sizes"] = {"train": n, "test": n_test, "features": features, "labels": labels}
     target.mkdir(parents=True)
-    for name, matrix in parts.items():
-        scipy.sparse.save_npz(target / f"{name}.npz", matrix, compressed=False)
+    for part, matrix in parts.items():
+        scipy.sparse.save_npz(target / f"{part}.npz", matrix, compressed=False)
     # Last: it marks the folder as complete.
     write_json(target / _FACTS, facts)
     return target
@@ -143,9 +101,8 @@ def _build(data: Dataset, text: TextOptions) -> dict[str, csr_matrix]:
         "test_Y": check_labels(test.Y),
     }
     if test.ignore is not None:
-        documents, labels = test.ignore.T
-        ones = np.ones(len(labels), dtype=np.float32)
-        parts["ignore"] = csr_matrix((ones, (documents, labels)), shape=test.Y.shape)
+        ones = np.ones(len(test.ignore), dtype=np.float32)
+        parts["ignore"] = csr_matrix((ones, tuple(test.ignore.T)), shape=test.Y.shape)
     return parts
 
 
@@ -180,9 +137,7 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 def read(folder: Path) -> Matrices:
     """Read matrices that `prepare` built."""
-    names = ("train_X", "train_Y", "test_X", "test_Y", "ignore")
-    paths = {name: folder / f"{name}.npz" for name in names}
-    parts = {name: csr_matrix(scipy.sparse.load_npz(path)) for name, path in paths.items() if path.exists()}
-    X, Y, X_test, Y_test = (parts[name] for name in names[:4])
+    parts = {path.stem: csr_matrix(scipy.sparse.load_npz(path)) for path in folder.glob("*.npz")}
+    X, Y, X_test, Y_test = (parts[name] for name in ("train_X", "train_Y", "test_X", "test_Y"))
     inv_propensity = inverse_propensity(Y, *read_facts(folder)["propensity"])
     return Matrices(X, Y, X_test, Y_test, parts.get("ignore"), inv_propensity)

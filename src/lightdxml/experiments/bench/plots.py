@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,19 +13,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lightdxml.experiments.bench import figures
-from lightdxml.experiments.bench.figures import BLUE, GREY, ORANGE, wrap
-from lightdxml.experiments.bench.results import Group, check_comparable, grouped, unique
+from lightdxml.experiments.bench.figures import GREY, wrap
+from lightdxml.experiments.bench.results import Cell, Group, check_comparable, grouped
 from lightdxml.experiments.bench.tables import megabytes, number
 
-# 13 colors and 10 markers have no common divisor: 130 pairs before one repeats.
-_COLORS = (
-    BLUE, ORANGE, "#3f9b62", "#cf5566", "#9a6cc0", "#2a9d9d", "#a8832c", "#d46fa8", "#5b6b7a", "#7a9e2f", "#8c5a3c",
-    "#3d3d8f", "#e0a83a",
-)  # fmt: skip
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-# Methods with a P@1 below this fraction of the best are named but not drawn: they would squeeze all others.
-_SHOWN_FRACTION = 0.5
+_COLORS = [f"C{i}" for i in range(10)]
+# As many as have no common divisor with the number of colors: 90 pairs before one repeats.
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _SMALLEST = 1e-3  # stands in for 0 on a logarithmic axis
+
+# Groups per data set.
+Groups = Mapping[str, Sequence[Group]]
 
 
 class Look(NamedTuple):
@@ -35,42 +33,37 @@ class Look(NamedTuple):
     marker: str
 
 
+class Bar(NamedTuple):
+    """A kind of bar: name of the value, legend, opacity."""
+
+    name: str
+    title: str
+    alpha: float
+
+
 def looks(methods: Iterable[str]) -> dict[str, Look]:
     """Assign a color and a marker to each method; LightDXML comes first, the others by name.
 
     >>> {method: look.marker for method, look in looks(["parabel", "bonsai", "lightdxml"]).items()}
     {'lightdxml': 'o', 'bonsai': 's', 'parabel': '^'}
     """
-    order = sorted(set(methods), key=lambda name: (not _is_ours(name), name))
+    order = sorted(set(methods), key=lambda name: (not name.startswith("lightdxml"), name))
     return {method: Look(_COLORS[i % len(_COLORS)], _MARKERS[i % len(_MARKERS)]) for i, method in enumerate(order)}
 
 
-def _is_ours(method: str) -> bool:
-    return method.lower().startswith("lightdxml")
-
-
-def write_all(cells: Sequence[dict[str, Any]], folder: Path) -> list[Path]:
-    """Write `accuracy-time.png`, `head-tail.png`, `size.png` and `latency.png` and return their paths.
-
-    Raises
-    ------
-    ValueError
-        If there are no cells, or if they are not comparable.
-    """
-    if not cells:
-        raise ValueError("nothing to plot: the benchmark has no cells")
+def write_all(cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Write `accuracy-time.png`, `head-tail.png`, `size.png` and `latency.png` and return their paths."""
     check_comparable(cells)
-    prediction = (_Bar("single_ms.p50", "single document (median)", 1.0), _Bar("batch_ms", "batch", 0.45))
+    groups, look = grouped(cells), looks(cell["method"] for cell in cells)
+    prediction = (Bar("single_ms.p50", "single document (median)", 1.0), Bar("batch_ms", "batch", 0.45))
     with figures.style():
         drawn = {
-            "accuracy-time": _scatter(cells, ("train_seconds", "training time (s, log scale)"), ("P@1", "P@1 (%)")),
-            "head-tail": _scatter(cells, ("P@1", "P@1 (%)"), ("PSP@1", "PSP@1 (%)")),
-            "size": _bars(cells, [_Bar("size_mb", "", 1.0)], "model size (MB, log scale)", megabytes),
-            "latency": _bars(cells, prediction, "ms per document (log scale)", number),
+            "accuracy-time": _scatter(groups, look, "train_seconds", "training time (s, log scale)", "P@1"),
+            "head-tail": _scatter(groups, look, "P@1", "P@1 (%)", "PSP@1"),
+            "size": _bars(groups, look, [Bar("size_mb", "", 1.0)], "model size (MB, log scale)", megabytes),
+            "latency": _bars(groups, look, prediction, "ms per document (log scale)", number),
         }
-        for name, figure in drawn.items():
-            figures.save(figure, folder / f"{name}.png")
-    return [folder / f"{name}.png" for name in drawn]
+        return [figures.save(figure, folder / f"{name}.png") for name, figure in drawn.items()]
 
 
 def _panels(names: Sequence[str], width: float, height: float, *, share_y: bool) -> tuple[Figure, dict[str, Axes]]:
@@ -88,23 +81,16 @@ def _panels(names: Sequence[str], width: float, height: float, *, share_y: bool)
     return figure, panels
 
 
-def _scatter(cells: Sequence[dict[str, Any]], x: tuple[str, str], y: tuple[str, str]) -> Figure:
-    """Draw one point per method; x and y are pairs of a value's name and the axis label."""
-    look = looks(unique(cells, "method"))
-    figure, panels = _panels(unique(cells, "data"), 3.5, 2.9, share_y=False)
+def _scatter(by_data: Groups, look: Mapping[str, Look], x: str, label: str, y: str) -> Figure:
+    """Draw one point per method; x and y are names of values."""
+    figure, panels = _panels(list(by_data), 3.5, 2.9, share_y=False)
     for name, axes in panels.items():
-        groups = [group for group in grouped(cells) if group.data == name]
-        known = [group for group in groups if x[0] in group.values and y[0] in group.values]
-        best = max((group.values["P@1"].mean for group in known), default=0.0)
-        shown = [group for group in known if group.values["P@1"].mean >= _SHOWN_FRACTION * best]
-        hidden = {
-            "not shown": [f"{one.method} (P@1 {one.values['P@1'].mean:.1f})" for one in known if one not in shown],
-            "no result": [f"{one.method} ({_why(one)})" for one in groups if one not in known],
-        }
-        notes = [wrap(f"{title}: {', '.join(some)}", 44) for title, some in hidden.items() if some]
-        axes.set(xlabel="\n".join((x[1], *notes)), ylabel=y[1])
+        shown = [group for group in by_data[name] if x in group.values and y in group.values]
+        missing = [f"{group.method} ({_why(group)})" for group in by_data[name] if group not in shown]
+        note = [wrap(f"no result: {', '.join(missing)}", 44)] if missing else []
+        axes.set(xlabel="\n".join((label, *note)), ylabel=f"{y} (%)")
         if shown:
-            _points(axes, shown, x[0], y[0], look)
+            _points(axes, shown, x, y, look)
         else:
             figures.write_no_results(axes)
     handles = [
@@ -118,11 +104,19 @@ def _scatter(cells: Sequence[dict[str, Any]], x: tuple[str, str], y: tuple[str, 
 def _points(axes: Axes, groups: Sequence[Group], x: str, y: str, look: Mapping[str, Look]) -> None:
     """Draw the mean of each method, and the range of its repeats if there are several."""
     log_x = x == "train_seconds"
-    across, up = [], []
+    across: list[float] = []
+    up: list[float] = []
     for group in groups:
+        color, marker = look[group.method]
         xs = [max(value, _SMALLEST) if log_x else value for value in group.values[x]]
-        ys = list(group.values[y])
-        _point(axes, xs, ys, look[group.method], ours=_is_ours(group.method))
+        ys = group.values[y]
+        axes.hlines(ys.mean, xs[1], xs[2], color=color, linewidth=1)
+        axes.vlines(xs[0], ys.low, ys.high, color=color, linewidth=1)
+        # Larger markers lie below smaller ones, so that none is hidden.
+        size, zorder = (95, 3) if group.method.startswith("lightdxml") else (60, 4)
+        axes.scatter(
+            xs[:1], [ys.mean], s=size, zorder=zorder, color=color, marker=marker, edgecolors="white", linewidths=0.8
+        )
         across += xs
         up += ys
     axes.set_ylim(*figures.percent_limits(up))
@@ -137,33 +131,16 @@ def _points(axes: Axes, groups: Sequence[Group], x: str, y: str, look: Mapping[s
     figures.set_log_ticks(axes.xaxis, *axes.get_xlim())
 
 
-def _point(axes: Axes, xs: Sequence[float], ys: Sequence[float], look: Look, *, ours: bool) -> None:
-    """Draw a point; xs and ys are mean, minimum and maximum."""
-    axes.hlines(ys[0], xs[1], xs[2], color=look.color, linewidth=1)
-    axes.vlines(xs[0], ys[1], ys[2], color=look.color, linewidth=1)
-    # Larger markers lie below smaller ones, so that none is hidden.
-    size, zorder = (95, 3) if ours else (60, 4)
-    shape: dict[str, Any] = {"color": look.color, "marker": look.marker, "edgecolors": "white", "linewidths": 0.8}
-    axes.scatter([xs[0]], [ys[0]], s=size, alpha=0.9, zorder=zorder, **shape)
-
-
-class _Bar(NamedTuple):
-    """A kind of bar: name of the value, legend, opacity."""
-
-    name: str
-    title: str
-    alpha: float
-
-
-def _bars(cells: Sequence[dict[str, Any]], kinds: Sequence[_Bar], label: str, write: Callable[[float], str]) -> Figure:
+def _bars(
+    by_data: Groups, look: Mapping[str, Look], kinds: Sequence[Bar], label: str, write: Callable[[float], str]
+) -> Figure:
     """Draw a row of bars per method."""
-    look = looks(unique(cells, "method"))
     # A row must hold its bars and the lines of the longest name.
     lines = max(wrap(method).count("\n") + 1 for method in look)
     height = len(look) * max(0.14 + 0.15 * len(kinds), 0.05 + 0.155 * lines) + 0.9
-    figure, panels = _panels(unique(cells, "data"), 3.3, height, share_y=True)
+    figure, panels = _panels(list(by_data), 3.3, height, share_y=True)
     for name, axes in panels.items():
-        _bar_panel(axes, {group.method: group for group in grouped(cells) if group.data == name}, look, kinds, write)
+        _bar_panel(axes, {group.method: group for group in by_data[name]}, look, kinds, write)
         axes.set(xlabel=label)
     if len(kinds) > 1:
         figures.add_legend(figure, [Patch(color=GREY, alpha=kind.alpha, label=kind.title) for kind in kinds])
@@ -174,7 +151,7 @@ def _bar_panel(
     axes: Axes,
     groups: Mapping[str, Group],
     look: Mapping[str, Look],
-    kinds: Sequence[_Bar],
+    kinds: Sequence[Bar],
     write: Callable[[float], str],
 ) -> None:
     means = [mean for group in groups.values() for kind in kinds if (mean := group.mean(kind.name))]

@@ -10,73 +10,80 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from lightdxml.experiments.bench import machine
 from lightdxml.experiments.bench.cell import Job
-from lightdxml.experiments.bench.results import write_json
+from lightdxml.experiments.bench.results import Cell, write_json
 
 _POLL_SECONDS = 0.2
 _GRACE_SECONDS = 5.0
 TMP_PREFIX = "tmp-"
 
 
-def run(
-    job: Job, log: Path, timeout: float, tmp: Path, on_poll: Callable[[float], None] = lambda seconds: None
-) -> dict[str, Any]:
+def run(job: Job, timeout: float) -> Cell:
     """Run a job and return its result, or how it failed.
 
-    Its output goes to `log`, and the job is written next to it. Its temporary files go to a new folder in `tmp`, which
-    is removed. `on_poll` is called regularly with the seconds so far.
+    Its output and the job itself go to `logs`, its temporary files to a new folder, which is removed.
     """
-    note = log.with_suffix(".job")
+    note, log = job.file("logs", "job"), job.file("logs", "log")
     write_json(note, asdict(job))
     with (
         log.open("wb") as stream,
-        tempfile.TemporaryDirectory(prefix=TMP_PREFIX, dir=tmp, ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory(prefix=TMP_PREFIX, dir=job.out, ignore_cleanup_errors=True) as folder,
         _signals_raise(),
     ):
         child = subprocess.Popen(
-            [sys.executable, "-m", "lightdxml.experiments.bench.cell", str(note)],
+            [sys.executable, "-m", "lightdxml.experiments.bench.cell", str(note), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
             start_new_session=True,
-            env={**os.environ, "TMPDIR": folder},
+            env={**os.environ, "TMPDIR": str(Path(folder).resolve())},
         )
         try:
-            peak = _wait(child, timeout, on_poll)
+            peak = _wait(child, timeout)
         except TimeoutError:
             return {"status": "timeout", "message": f"stopped after {timeout:g} s", "limit": timeout}
         finally:
             _end(child)
-    if child.returncode or not Path(job.result).exists():
+    if child.returncode or not job.result.exists():
         return {"status": "failed", "message": _reason(child.returncode, log)}
-    outcome: dict[str, Any] = json.loads(Path(job.result).read_text("utf-8"))
+    outcome: Cell = json.loads(job.result.read_text("utf-8"))
     if outcome.get("peak_mb") is not None:
         # The cell reports its own peak exactly but does not see its child processes.
         outcome["peak_mb"] = max(peak, outcome["peak_mb"])
     return outcome
 
 
-def _wait(child: subprocess.Popen[bytes], timeout: float, on_poll: Callable[[float], None]) -> float:
+def _wait(child: subprocess.Popen[bytes], timeout: float) -> float:
     """Wait for the end of a process and return the peak memory of its session in MB."""
-    start = sampled = time.monotonic()
-    peak = 0.0
-    while child.poll() is None:
-        now = time.monotonic()
-        if now - start > timeout:
-            raise TimeoutError
-        if now - sampled >= _POLL_SECONDS:
-            peak, sampled = max(peak, machine.resident_mb(child.pid)), now
-        on_poll(now - start)
-        # Short sleeps at first, so that short cells are not slowed down.
-        time.sleep(min(_POLL_SECONDS, max(0.01, (now - start) / 10)))
-    return peak
+    end, peak = time.monotonic() + timeout, 0.0
+    while time.monotonic() < end:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_POLL_SECONDS)
+            return peak
+        peak = max(peak, _resident_mb(child.pid))
+    raise TimeoutError
+
+
+def _resident_mb(session: int) -> float:
+    """Return the memory in MB that all processes of a session hold now, or 0 if /proc is not available.
+
+    Memory that processes may share (libraries, mapped files) counts once, with the largest value of any process.
+    """
+    private, shared = 0, 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        # A process that ends meanwhile is left out.
+        with suppress(OSError, ValueError, IndexError):
+            # The program name is in parentheses and may contain anything.
+            fields = (folder / "stat").read_text("utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                _, resident, common, *_ = map(int, (folder / "statm").read_text("utf-8").split())
+                private, shared = private + resident - common, max(shared, common)
+    return (private + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if private + shared else 0.0
 
 
 @contextmanager

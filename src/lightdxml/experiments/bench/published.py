@@ -35,22 +35,21 @@ class Published:
     hardware: str | None
     notes: list[str]
 
+    @property
+    def origin(self) -> str:
+        """The footnote of the row."""
+        return "; ".join((self.source, self.hardware or "hardware unknown", *self.notes))
+
 
 def rows(data: str | None = None) -> list[Published]:
-    """Return the published rows of all data sets or of one.
+    """Return the published rows of all data sets or of one, by its letters and digits.
 
-    >>> [(row.method, row.values["P@1"]) for row in rows("eurlex-4k") if row.values.get("train_seconds") == 75]
+    >>> [(row.method, row.values["P@1"]) for row in rows("eurlex4k") if row.values.get("train_seconds") == 75]
     [('LightDXML', 82.38)]
     """
     content = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
-    return [Published(**row) for row in content if data is None or same_name(row["data"], data)]
+    return [Published(**row) for row in content if data is None or _plain(row["data"]) == _plain(data)]
 
 
-def same_name(one: str, other: str) -> bool:
-    """Return whether two names denote the same data set. Only letters and digits count.
-
-    >>> same_name("EURLex-4K", "eurlex4k"), same_name("EURLex-4K", "EURLex-4.3K")
-    (True, False)
-    """
-    first, second = ([character for character in name.lower() if character.isalnum()] for name in (one, other))
-    return first == second
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))

@@ -5,18 +5,29 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from lightdxml.data.files import writing_text
-from lightdxml.experiments.bench.published import Published, same_name
-from lightdxml.experiments.bench.results import Group, check_comparable, grouped, machine, unique, write_json
+from lightdxml.experiments.bench import published
+from lightdxml.experiments.bench.published import Published
+from lightdxml.experiments.bench.results import (
+    MODULES,
+    Cell,
+    Group,
+    check_comparable,
+    flat,
+    grouped,
+    machine,
+    write_json,
+)
 
 # The last columns of the CSV: long, and less interesting than the measured values.
-_LAST = ("phases", "sizes", "settings", "held_settings", "versions", "machine", "along")
+_LAST = ("phases", "sizes", "settings", "held_settings", "versions", "machine", "beta_curve")
 _NONE = "–"
-_MODULES = ("M1", "M2", "M3+M4", "re-ranker")
+_VERBS = {"failed": "failed", "timeout": "timed out", "skipped": "was skipped"}
 
 
 def seconds(value: float) -> str:
@@ -37,15 +48,6 @@ def megabytes(value: float) -> str:
     return f"{value / 1000:,.2f} GB" if value >= 1000 else f"{number(value)} MB"
 
 
-def percent(value: float) -> str:
-    """Format a metric.
-
-    >>> percent(63.2)
-    '63.20'
-    """
-    return f"{value:.2f}"
-
-
 def number(value: float) -> str:
     """Format a number with about three significant digits.
 
@@ -62,55 +64,56 @@ def number(value: float) -> str:
 
 
 class Column(NamedTuple):
-    """A table column: title, name of the value, how to format it, and whether higher is better."""
+    """A table column: title, name of the value, how to format it, and which value is the best."""
 
     title: str
     name: str
     write: Callable[[float], str]
-    higher_is_better: bool
+    best: Callable[[Iterable[float]], float] = min
+
+    def mean(self, group: Group) -> str:
+        """Return the mean of the repeats as text."""
+        mean = group.mean(self.name)
+        return _NONE if mean is None else self.write(mean)
 
 
-def _metric_columns(metrics: Sequence[str], cutoffs: Sequence[int]) -> Iterator[Column]:
-    for name in (f"{metric}@{k}" for metric in metrics for k in cutoffs):
-        yield Column(name, name, percent, True)
+def _percentages(metrics: Sequence[str], cutoffs: Sequence[int]) -> tuple[Column, ...]:
+    names = [f"{metric}@{k}" for metric in metrics for k in cutoffs]
+    return tuple(Column(name, name, "{:.2f}".format, max) for name in names)
 
 
+METRICS = _percentages(("P", "PSP"), (1, 3, 5))
+COSTS = (Column("training time", "train_seconds", seconds), Column("model size", "size_mb", megabytes))
 _MAIN = (
-    *_metric_columns(("P", "PSP"), (1, 3, 5)),
-    Column("training time", "train_seconds", seconds, False),
-    Column("model size", "size_mb", megabytes, False),
-    Column("batch ms", "batch_ms", number, False),
-    Column("single ms", "single_ms.p50", number, False),
-    Column("peak memory", "peak_mb", megabytes, False),
+    *METRICS,
+    *COSTS,
+    Column("batch ms", "batch_ms", number),
+    Column("single ms", "single_ms.p50", number),
+    Column("peak memory", "peak_mb", megabytes),
 )
-_NDCG = tuple(_metric_columns(("nDCG", "PSnDCG"), (3, 5)))
+_SUMMARY = (*METRICS, *COSTS, Column("ms per document", "batch_ms", number))
+_NDCG = _percentages(("nDCG", "PSnDCG"), (3, 5))
+_SECONDS = tuple(Column(name, f"phases.{name}", number) for name in (*MODULES, "other"))
 
 
-def write_files(cells: Sequence[dict[str, Any]], text: str, stem: Path) -> list[Path]:
+def write_files(cells: Sequence[Cell], text: str, stem: Path) -> list[Path]:
     """Write cells as JSON and CSV, and a text as Markdown; return the three files."""
     check_comparable(cells)
     paths = [stem.with_suffix(suffix) for suffix in (".json", ".csv", ".md")]
     write_json(paths[0], list(cells))
     write_csv(cells, paths[1])
-    with writing_text(paths[2]) as stream:
-        stream.write(text)
+    _write_text(paths[2], text)
     return paths
 
 
-def write_csv(cells: Sequence[dict[str, Any]], path: Path) -> None:
-    """Write a CSV file with one row per cell and one column per value, such as `metrics.P@1`.
+def _write_text(path: Path, text: str) -> None:
+    with writing_text(path) as stream:
+        stream.write(text)
 
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "cells.csv")
-    ...     write_csv([{"data": "bibtex", "method": "knn", "metrics": {"P@1": 60.5}}], path)
-    ...     print(path.read_text().strip())
-    data,method,metrics.P@1
-    bibtex,knn,60.5
-    """
-    rows = [dict(_flat("", cell)) for cell in cells]
+
+def write_csv(cells: Sequence[Cell], path: Path) -> None:
+    """Write a CSV file with one row per cell and one column per value, such as `metrics.P@1`."""
+    rows = [{name: _csv_value(value) for name, value in flat(cell)} for cell in cells]
     names = dict.fromkeys(name for values in rows for name in values)
     columns = sorted(names, key=lambda name: name.partition(".")[0] in _LAST)
     with writing_text(path) as stream:
@@ -119,75 +122,68 @@ def write_csv(cells: Sequence[dict[str, Any]], path: Path) -> None:
         writer.writerows(rows)
 
 
-def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, dict):
-            yield from _flat(f"{prefix}{name}.", value)
-        else:
-            yield f"{prefix}{name}", json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+def _csv_value(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | tuple) else value
 
 
-def markdown(cells: Sequence[dict[str, Any]], published: Sequence[Published] = ()) -> str:
-    """Return one Markdown table per data set, in the layout of the paper's main table.
+def summary(cells: Sequence[Cell], command: str = "") -> str:
+    """Return a Markdown page: one table of all data sets and methods, the command that made it, and the settings."""
+    lines = []
+    for data, groups in grouped(cells).items():
+        first = f"[{_text(data)}]({quote(f'results/{data}.md')})"
+        lines += [[first if i == 0 else "", *values] for i, values in enumerate(_measured(_SUMMARY, groups))]
+    titles = ("Data set", "Method", *(column.title for column in _SUMMARY))
+    parts = ["# Results", table(titles, lines), *([f"```sh\n{command}\n```"] if command else [])]
+    return "\n\n".join((*parts, _conditions(cells), settings_list(cells)))
 
-    Parameters
-    ----------
-    cells
-        Comparable cells.
-    published
-        Published rows, shown below the measured rows of the data set with the same name and marked with †.
 
-    Examples
-    --------
-    >>> markdown([])
-    ''
+def write_pages(cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Write a Markdown page per data set, with all its tables; return the files."""
+    pages = {folder / f"{data}.md": page(groups) for data, groups in grouped(cells).items()}
+    for path, text in pages.items():
+        _write_text(path, text)
+    return list(pages)
+
+
+def page(groups: Sequence[Group]) -> str:
+    """Return a Markdown page of one data set.
+
+    The main table has the layout of the paper's. Published rows are below the measured ones and marked with †.
     """
-    check_comparable(cells)
-    if not cells:
-        return ""
-    groups = grouped(cells)
-    sections = [
-        _section(data, [group for group in groups if group.data == data], published) for data in unique(cells, "data")
-    ]
-    return "\n\n".join((_preamble(cells, groups), *sections)) + "\n"
-
-
-def _preamble(cells: Sequence[dict[str, Any]], groups: Sequence[Group]) -> str:
-    versions = {package: version for cell in cells for package, version in cell["versions"].items()}
-    threads = f" (threads: {cells[0]['threads']})" if "threads" in cells[0] else ""
-    lines = [
-        f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(_versions(versions))}.",
-        "batch ms, single ms: prediction time per document, for all test documents at once and for one document at a "
-        "time (median).",
-        "Peak memory covers training and prediction, and all processes of a method.",
-        "The best measured value is in bold.",
-    ]
-    if any(len(group.done) > 1 for group in groups):
-        lines.append("Values are means over repeats, with the minimum and maximum in parentheses.")
-    return "  \n".join(lines)
-
-
-def _versions(versions: dict[str, str]) -> str:
-    return ", ".join(f"{package} {version}" for package, version in versions.items())
-
-
-def _section(data: str, groups: Sequence[Group], published: Sequence[Published]) -> str:
-    known = [one for one in published if same_name(one.data, data)]
-    marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(map(_origin, known)), start=1)}
-    table = _table(_MAIN, groups)
-    for one in known:
-        values = (_published(column, one) for column in _MAIN)
-        table.append(row(f"{_text(one.method)} {marks[_origin(one)]}", *values))
+    known = published.rows(groups[0].data)
+    marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(one.origin for one in known), start=1)}
     notes = [_failure(group, cell) for group in groups for cell in group.rest]
     notes += [f"{mark} {_text(origin)}" for origin, mark in marks.items()]
     if any("batch_ms" in one.values for one in known):
         notes.append("† Published times per query are in the column batch ms.")
-    parts = [f"## {_text(data)}", _sizes((*groups[0].done, *groups[0].rest)[0]["sizes"]), "\n".join(table)]
-    if notes:
-        parts.append("  \n".join(notes))
-    if any(column.name in group.values for group in groups for column in _NDCG):
-        parts.append("\n".join(_table(_NDCG, [group for group in groups if group.done])))
-    return "\n\n".join(parts)
+    cells = [cell for group in groups for cell in group.cells]
+    parts = [f"# {_text(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, known, marks)]
+    parts += ["  \n".join(notes)] if notes else []
+    done = [group for group in groups if group.done]
+    if any(column.name in group.values for group in done for column in _NDCG):
+        parts.append(_table(_NDCG, done))
+    modular = [group for group in done if any(f"phases.{name}" in group.values for name in MODULES)]
+    if modular:
+        timed = [one for one in known if "phases.M1" in one.values]
+        parts += ["## Training seconds per module", _table(_SECONDS, modular, timed, marks)]
+        parts.append("M1 to M4 are the modules of the paper; other: phases that the paper does not have.")
+    return "\n\n".join((*parts, _conditions(cells))) + "\n"
+
+
+def _conditions(cells: Sequence[Cell]) -> str:
+    versions = {package: version for cell in cells for package, version in cell["versions"].items()}
+    listed = ", ".join(f"{package} {version}" for package, version in versions.items())
+    threads = f" (threads: {cells[0]['threads']})" if "threads" in cells[0] else ""
+    lines = [
+        f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(listed)}.",
+        "The best measured value per data set is in bold.",
+        "ms per document, batch ms: prediction time per document, for all test documents at once.",
+        "single ms: prediction time for one document at a time (median).",
+        "Peak memory covers training and prediction, and all processes of a method.",
+    ]
+    if any(cell["repeat"] for cell in cells):
+        lines.append("Values are means over repeats, with the minimum and maximum in parentheses.")
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _sizes(sizes: dict[str, int]) -> str:
@@ -195,148 +191,94 @@ def _sizes(sizes: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {words.get(name, _text(name))}" for name, count in sizes.items()) + "."
 
 
-def _table(columns: Sequence[Column], groups: Sequence[Group]) -> list[str]:
-    """Return the lines of a table of measured rows."""
-    best = [_best(column, groups) for column in columns]
-    lines = head("Method", *(column.title for column in columns))
-    for group in groups:
-        values = (_measured(column, group, top) for column, top in zip(columns, best, strict=True))
-        lines.append(row(_text(group.title), *values))
-    return lines
+def _table(
+    columns: Sequence[Column],
+    groups: Sequence[Group],
+    known: Sequence[Published] = (),
+    marks: dict[str, str] | None = None,
+) -> str:
+    """Return a table of measured rows and, below them, published ones with their marks."""
+    rows = _measured(columns, groups)
+    for one in known:
+        rows.append([f"{_text(one.method)} {(marks or {})[one.origin]}", *(_exact(column, one) for column in columns)])
+    return table(("Method", *(column.title for column in columns)), rows)
 
 
-def _best(column: Column, groups: Sequence[Group]) -> str | None:
-    """Return the best mean as printed, so that rows that look equal are equally bold; None for a single row."""
-    means = [group.values[column.name].mean for group in groups if column.name in group.values]
-    if len(means) < 2:
-        return None
-    return column.write(max(means) if column.higher_is_better else min(means))
+def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[str]]:
+    """Return the cells of measured rows, the best of several in bold; rows that look equal are equally bold."""
+    rows = [[_text(group.title)] for group in groups]
+    for column in columns:
+        means = [mean for group in groups if (mean := group.mean(column.name)) is not None]
+        best = column.write(column.best(means)) if len(means) > 1 else None
+        for row, group in zip(rows, groups, strict=True):
+            text = column.mean(group)
+            shown = f"**{text}**" if text == best else text
+            if len(group.done) > 1 and column.name in group.values:
+                _, low, high = group.values[column.name]
+                shown += f" ({column.write(low)}–{column.write(high)})"
+            row.append(shown)
+    return rows
 
 
-def _measured(column: Column, group: Group, best: str | None) -> str:
-    value = group.values.get(column.name)
-    if value is None:
-        return _NONE
-    mean = column.write(value.mean)
-    shown = f"**{mean}**" if mean == best else mean
-    return shown if len(group.done) == 1 else f"{shown} ({column.write(value.low)}–{column.write(value.high)})"
-
-
-def _published(column: Column, published: Published) -> str:
-    value = published.values.get(column.name)
-    if value is None or column.write is percent:
-        return _NONE if value is None else percent(value)
-    return _trimmed(column.write(value))
-
-
-def _trimmed(text: str) -> str:
-    """Remove digits that were not published.
-
-    >>> _trimmed("75.0 s"), _trimmed("0.420"), _trimmed("1,600 s")
-    ('75 s', '0.42', '1,600 s')
-    """
-    digits, space, unit = text.partition(" ")
+def _exact(column: Column, row: Published) -> str:
+    """Return a published value, without digits that were not published."""
+    value = row.values.get(column.name)
+    if value is None or column in METRICS:
+        return _NONE if value is None else column.write(value)
+    digits, space, unit = column.write(value).partition(" ")
     return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + space + unit
 
 
-def _origin(published: Published) -> str:
-    """Return the footnote of a published row."""
-    return "; ".join((published.source, published.hardware or "hardware unknown", *published.notes))
-
-
-def _failure(group: Group, cell: dict[str, Any]) -> str:
-    repeat = f", repeat {cell['repeat']}," if len(group.done) + len(group.rest) > 1 else ""
-    verb = {"failed": "failed", "timeout": "timed out", "skipped": "was skipped"}[cell["status"]]
+def _failure(group: Group, cell: Cell) -> str:
+    repeat = f", repeat {cell['repeat']}," if len(group.cells) > 1 else ""
     message = f": {_text(cell['message'])}" if cell.get("message") else ""
-    return f"✗ {_text(cell['method'])}{repeat} {verb}{message}"
+    return f"✗ {_text(cell['method'])}{repeat} {_VERBS[cell['status']]}{message}"
 
 
-def module_table(cells: Sequence[dict[str, Any]], published: Sequence[Published] = ()) -> str:
-    """Return the training seconds per module of Astec and LightDXML, measured and published, as a Markdown table.
-
-    The column `other` sums the phases that are not modules of the paper, such as validation. The result is empty if
-    neither method was measured.
+def settings_list(cells: Sequence[Cell]) -> str:
+    """Return a Markdown list of the settings per method, split by data set where they differ.
 
     Examples
     --------
-    >>> cell = {"data": "bibtex", "method": "astec", "repeat": 0, "status": "done", "metrics": {}, "settings": {}}
-    >>> cell |= {"versions": {}, "machine": {}, "sizes": {}, "phases": {"M1": 3.0, "M2": 0.5, "validation": 0.1}}
-    >>> print(module_table([cell]).splitlines()[4])
-    | bibtex | astec | 3.00 | 0.500 | – | – | 0.100 |
-    """
-    check_comparable(cells)
-    measured = [
-        row(_text(group.data), _text(group.title), *_modules({name: v.mean for name, v in group.values.items()}))
-        for group in grouped(cells)
-        if group.done and group.method.lower().startswith(("astec", "lightdxml"))
-    ]
-    if not measured:
-        return ""
-    known = [one for one in published if "phases.M1" in one.values]
-    lines = ["## Training seconds per module", "", *head("Data set", "Method", *_MODULES, "other"), *measured]
-    lines += [row(one.data, f"{one.method} †", *map(_trimmed, _modules(one.values))) for one in known]
-    lines += ["", "other: phases that are not modules of the paper  "]
-    lines += dict.fromkeys(f"† {one.source}; {one.hardware or 'hardware unknown'}" for one in known)
-    return "\n".join(lines) + "\n"
-
-
-def _modules(values: dict[str, float]) -> list[str]:
-    """Return the seconds per module and the sum of all other phases."""
-    phases = {name.removeprefix("phases."): value for name, value in values.items() if name.startswith("phases.")}
-    other = [value for name, value in phases.items() if name not in _MODULES]
-    known = [phases.get(name) for name in _MODULES] + [math.fsum(other) if other else None]
-    return [_NONE if value is None else number(value) for value in known]
-
-
-def settings_table(cells: Sequence[dict[str, Any]]) -> str:
-    """Return a Markdown list of the settings and versions per method, split by data set where they differ.
-
-    Examples
-    --------
-    >>> cell = {"data": "bibtex", "method": "knn", "settings": {"neighbors": 5}, "versions": {"numpy": "2.1"}}
-    >>> print(settings_table([cell]), end="")
+    >>> cell = {"data": "bibtex", "method": "knn", "settings": {"neighbors": 5}}
+    >>> print(settings_list([cell]), end="")
     ## Settings
     <BLANKLINE>
-    - **knn**: `neighbors=5`; numpy 2.1
+    - **knn**: `neighbors=5`
     """
+    methods: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        methods.setdefault(cell["method"], {}).setdefault(_settings(cell), []).append(cell["data"])
     lines = ["## Settings", ""]
-    for method in unique(cells, "method"):
-        data_sets: dict[str, list[str]] = {}
-        for cell in cells:
-            if cell["method"] == method:
-                data_sets.setdefault(_settings(cell), []).append(cell["data"])
+    for method, data_sets in methods.items():
         for settings, data in data_sets.items():
             where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
             lines.append(f"- **{_text(method)}**{where}: {settings}")
     return "\n".join(lines) + "\n"
 
 
-def _settings(cell: dict[str, Any]) -> str:
+def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    parts = [_assignments(given) or "no settings"]
-    if "held_settings" in cell:
-        parts.append(f"adjusted during training: {_assignments(cell['held_settings'])}")
-    return "; ".join((*parts, _text(_versions(cell["versions"]))))
+    adjusted = f"; adjusted during training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
+    return (_assignments(given) or "no settings") + adjusted
 
 
 def _assignments(settings: dict[str, Any]) -> str:
     return ", ".join(f"`{' '.join(f'{name}={value}'.replace('`', '').split())}`" for name, value in settings.items())
 
 
-def head(*titles: str) -> list[str]:
-    """Return the first two lines of a Markdown table.
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; all columns but those of names are aligned to the right.
 
-    >>> head("Method", "P@1")
-    ['| Method | P@1 |', '|---|--:|']
+    >>> print(table(["Method", "P@1"], [["knn", "60.50"]]))
+    | Method | P@1 |
+    |---|--:|
+    | knn | 60.50 |
     """
     rules = ("---" if title in ("Method", "Data set", "Variant") else "--:" for title in titles)
-    return [row(*titles), f"|{'|'.join(rules)}|"]
-
-
-def row(*values: str) -> str:
-    """Return a line of a Markdown table."""
-    return f"| {' | '.join(values)} |"
+    lines = [f"| {' | '.join(row)} |" for row in (titles, *rows)]
+    return "\n".join((lines[0], f"|{'|'.join(rules)}|", *lines[1:]))
 
 
 def _text(words: str) -> str:

@@ -7,6 +7,7 @@ that is no hard negative.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,10 +44,13 @@ def train(run: Run) -> LinearView:
         negatives = negatives_of(data.Y, _near(run), hard, rest, options)
         return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
 
+    def first_round() -> InvertedIndex:
+        nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
+        first = run.solve(_PHASE, _FIRST, rest, lambda: against(nothing, FIRST_ROUND))
+        return _inverted([first], run, "float32", frequent[:0])
+
     on_all = run.solve(_PHASE, _FREQUENT, frequent, all_documents)
-    nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
-    first = run.solve(_PHASE, _FIRST, rest, lambda: against(nothing, FIRST_ROUND))
-    hard = _hard_negatives(run, lambda: _inverted([first], run, "float32", frequent[:0]))
+    hard = _hard_negatives(run, first_round)
     run.forget(_PHASE, _FIRST)
     final = run.solve(_PHASE, _FINAL, rest, lambda: against(hard, FINAL_ROUND))
     return LinearView(_inverted([on_all, final], run, run.config.precision, on_all.classes), options.proposals)
@@ -128,16 +132,15 @@ def mean_average_precision(scores: NDArray[np.float32], truth: NDArray[np.float3
     return float(((precision * right).sum(axis=0) / np.maximum(right.sum(axis=0), 1)).sum() / max(1, right.shape[1]))
 
 
-def _hard_negatives(run: Run, first_round: Any) -> NDArray[np.int32]:
+def _hard_negatives(run: Run, first_round: Callable[[], InvertedIndex]) -> NDArray[np.int32]:
     """Return the wrong labels that the first round ranks highest for each training document."""
     data, n = run.data, min(run.config.linear.hard_negatives, run.data.n_labels)
-    index: list[InvertedIndex] = []
+    index = None if run.is_done(_PHASE, _HARD) else first_round()
 
     def mine(bounds: tuple[int, int]) -> Arrays:
-        if not index:
-            index.append(first_round())
+        assert index is not None
         rows = slice(*bounds)
-        return {"labels": _wrong_labels(index[0], data.X[rows], data.Y[rows], n)}
+        return {"labels": _wrong_labels(index, data.X[rows], data.Y[rows], n)}
 
     def check(product: Arrays) -> NDArray[np.int32]:
         found = expect(product["labels"], "hard negatives", (data.X.shape[0], n), np.int32)
