@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, diags
+from scipy.sparse import csc_matrix, csr_matrix, diags
 
 from lightdxml.kernels import parallel, two_means
+from lightdxml.views.base import Batch
+from lightdxml.views.linear.inverted import InvertedIndex, search
 
 _MAX_ITER, _TOLERANCE = 30, 1e-4
-_LABELS = 1024
 
 
 def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
@@ -92,11 +93,13 @@ def nearest_leaves(leaves: NDArray[np.int32], centroids: csr_matrix, known: NDAr
     [4, 7, 7]
     """
     new, old = known[leaves[known] < 0], np.flatnonzero(leaves >= 0)
+    others, none = csc_matrix(centroids[old]), np.empty(0, dtype=np.int32)
+    no_bias = np.zeros(len(old), dtype=np.float32)
+    index = InvertedIndex(others.indptr.astype(np.int64), others.indices, others.data, no_bias, none)
+    nearest = search(index, Batch(centroids[new]), 1, np.empty((len(new), 0), dtype=np.int32))[0].ravel()
     complete: NDArray[np.int32] = leaves.copy()
-    others = csr_matrix(centroids[old].T)
-    for start in range(0, len(new), _LABELS):
-        part = new[start : start + _LABELS]
-        complete[part] = leaves[old[np.asarray((centroids[part] @ others).argmax(axis=1)).ravel()]]
+    # A label that shares no feature with any other joins the first.
+    complete[new] = leaves[old[np.maximum(nearest, 0)]]
     return complete
 
 
