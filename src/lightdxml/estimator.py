@@ -435,8 +435,8 @@ def _label_rows(Y: Any) -> list[list[Any]] | None:
         raise ValueError(
             "LightDXML requires y to be passed, but the target y is None: give the labels of each document"
         )
-    # Plain integers, scikit-learn's classes, are one label each. Plain strings are refused: most often they hold several
-    # labels that were not split.
+    # Plain integers, scikit-learn's classes, are one label each. Plain strings are refused: most often they hold
+    # several labels that were not split.
     return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(Y)]
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from lightdxml import index as indexes
 from lightdxml.index import ExactIndex, RaBitQIndex, factory, rabitq
@@ -97,11 +98,23 @@ def test_fewer_candidates_are_reranked_for_training_documents() -> None:
     assert indexes.recall_of_exact(training, documents, 20) >= 0.87
 
 
+def scattered(n: int, seed: int = 0) -> NDArray[np.float32]:
+    """Return vectors without clusters: the nearest ones are hardly nearer than others."""
+    return unit_rows(np.random.default_rng(seed).standard_normal((n, 24)))
+
+
 def test_training_documents_are_searched_exactly_if_codes_would_pass_too_many_candidates() -> None:
-    rng = np.random.default_rng(0)
-    scattered, documents = (unit_rows(rng.standard_normal((n, 24))) for n in (3000, 300))
-    index = indexes.build(scattered, "rabitq", queries=documents, k=500)
-    assert indexes.training_index(index, documents, 500).kind == "exact"
+    index = ExactIndex(scattered(factory.TRAINING_LABELS))
+    assert indexes.training_index(index, scattered(100, seed=1), 5000).kind == "exact"
+
+
+def test_candidates_of_training_documents_are_capped_if_there_are_very_many_labels() -> None:
+    documents = scattered(300, seed=1)
+    index = indexes.build(scattered(20_000), "rabitq", queries=documents, k=400)
+    training = indexes.training_index(index, documents, 400)
+    assert isinstance(index, RaBitQIndex)
+    assert isinstance(training, RaBitQIndex)
+    assert training.candidates == 2000 < index.candidates
 
 
 def test_few_labels_are_always_searched_exactly() -> None:

@@ -54,7 +54,7 @@ def test_case_does_not_change_a_hash_and_order_does() -> None:
     assert len(hashes(many)) == 2 * len(letters) ** 3 - 1
 
 
-def test_counts_documents_and_first_places_whatever_the_order_of_merging() -> None:
+def test_counts_documents_and_first_occurrences_do_not_depend_on_the_order_of_merging() -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(f"w{n}" for n in rng.zipf(1.3, 200) % 5000) for _ in range(60)]
     totals: Counter[str] = Counter()
@@ -71,21 +71,21 @@ def test_counts_documents_and_first_places_whatever_the_order_of_merging() -> No
     for order in ([0, 1, 2], [2, 0, 1]):
         table, n = np.zeros((8, words.COLUMNS), np.uint64), 0
         for i in order:
-            terms, pointers = parts[i]
+            terms, indptr = parts[i]
             for shard in range(words.SHARDS):
-                table, n = words.merge(table, n, terms, pointers[shard], pointers[shard + 1])
+                table, n = words.merge(table, n, terms, indptr[shard], indptr[shard + 1])
         rows = table[table[:, 0] != 0]
         assert len(rows) == n == len(expected)
         results.append(sorted(rows.tolist()))
     assert results[0] == results[1]
     assert sorted(row[1] for row in results[0]) == expected
-    for _, _, place in results[0]:
-        document, position = place >> 32, (place & 0xFFFFFFFF) // 2
+    for _, _, occurrence in results[0]:
+        document, position = occurrence >> 32, (occurrence & 0xFFFFFFFF) // 2
         word = texts[document][position:].split()[0]
         assert document == next(i for i, text in enumerate(texts) if word in text.split())
 
 
-def test_a_vocabulary_has_slots_only_for_what_a_text_can_have() -> None:
+def test_a_vocabulary_has_slots_only_for_terms_that_a_text_can_have() -> None:
     vocabulary = [
         "cat",
         "black cat",
@@ -105,11 +105,11 @@ def test_a_vocabulary_has_slots_only_for_what_a_text_can_have() -> None:
     assert sorted(columns[hashes != 0].tolist()) == [0, 1]
 
 
-def test_rows_come_out_sorted_weighted_and_of_length_one() -> None:
-    pointers, found_columns = np.array([0, 3, 3, 4]), np.array([4, 0, 2, 4], np.int32)
+def test_rows_are_sorted_weighted_and_of_unit_length() -> None:
+    indptr, found_columns = np.array([0, 3, 3, 4]), np.array([4, 0, 2, 4], np.int32)
     counts, idf = np.array([3.0, 0.5, 1.0, 7.0]), np.array([1, 2, 3, 4, 5], np.float32)
     columns, values = np.empty(4, np.int32), np.empty(4, np.float32)
-    words.weigh(pointers, found_columns, counts, idf, True, columns, values)
+    words.weigh(indptr, found_columns, counts, idf, True, columns, values)
     assert columns.tolist() == [0, 2, 4, 4]
     raw = np.array([0.5, 3.0, 5 * (1 + math.log(3))])
     np.testing.assert_allclose(values, [*(raw / np.linalg.norm(raw)), 1.0], rtol=1e-6)

@@ -27,11 +27,11 @@ RECALL = 0.955
 QUERIES, SAMPLE = 1024, 8192
 # Blocks whose candidates are reranked together.
 _BLOCKS = 64
-# At least this many vectors of the sample must pass the threshold: fewer would say little of the others.
+# At least this many vectors of the sample must pass the threshold: fewer would say little about the others.
 _MIN_SAMPLE = 16
-# Too few candidates are replaced by this many times as many.
+# If too few candidates pass, the search is repeated with this many times as many.
 _RETRY = 4
-# Candidates per k that int8 products leave for the exact ones: 1 in 8 more, and 8 more.
+# int8 products leave k + k / 8 + 8 candidates for the exact products.
 _OVERSAMPLING = 8
 _BINS = 1024
 _ROWS = 4096

@@ -76,7 +76,7 @@ _INFINITY = np.frombuffer(b"infinity", dtype=np.uint8).copy()
 
 
 @kernel
-def _value(buf: NDArray[np.uint8], pos: int, end: int, scratch: NDArray[np.float64]) -> tuple[int, float]:
+def _value(buf: NDArray[np.uint8], pos: int, end: int, workspace: NDArray[np.float64]) -> tuple[int, float]:
     """Parse the number in buf[pos:end]; return a code and the value, exact to the last bit of a float32."""
     start = pos
     negative = False
@@ -128,8 +128,8 @@ def _value(buf: NDArray[np.uint8], pos: int, end: int, scratch: NDArray[np.float
         return OVERFLOW, 0.0
     value = np.float64(mantissa)
     value = value * _POWERS[exponent] if exponent >= 0 else value / _POWERS[-exponent]
-    scratch[0] = value
-    low = scratch.view(np.uint64)[0] & _LOW_BITS
+    workspace[0] = value
+    low = workspace.view(np.uint64)[0] & _LOW_BITS
     off = low - _HALF if low > _HALF else _HALF - low
     if value < _SMALLEST_NORMAL or off <= _MARGIN:
         return _INEXACT, 0.0
@@ -232,7 +232,7 @@ def parse_lines(
         Lines, documents, features, labels and entries of `slow` so far, the code, and the byte position of the error
         if the code is not 0.
     """
-    scratch = np.zeros(1)
+    workspace = np.zeros(1)
     line = 0
     row = 0
     f = 0
@@ -268,7 +268,7 @@ def parse_lines(
                 start = pos
                 while pos < end and buf[pos] > _SPACE and not (with_comments and buf[pos] == _HASH):
                     pos += 1
-                code, value = _value(buf, start, pos, scratch)
+                code, value = _value(buf, start, pos, workspace)
                 if code == _INEXACT:
                     if s == slow.shape[0]:
                         return line, row, f, l, s, SLOW_FULL, token

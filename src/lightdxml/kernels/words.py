@@ -115,7 +115,7 @@ def _larger(table: NDArray[np.uint64], slots: int) -> NDArray[np.uint64]:
 
 
 @kernel
-def _count_term(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, place: np.uint64) -> int:
+def _count_term(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, occurrence: np.uint64) -> int:
     """Count an occurrence of a term; return 1 if the term is new to the table, else 0."""
     mask = np.uint64(table.shape[0] - 1)
     slot = h & mask
@@ -130,7 +130,7 @@ def _count_term(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, pl
         if row[0] == _NONE:
             row[0] = h
             row[1] = (_ONE << _HALF) + _ONE
-            row[2] = place
+            row[2] = occurrence
             row[3] = document
             return 1
         slot = (slot + _ONE) & mask
@@ -158,18 +158,18 @@ def count_terms(
         document = first_document + field // 2
         begins = bounds[field - field % 2]
         at, stop = bounds[field], bounds[field + 1]
-        previous, previous_place = _NONE, _NONE
+        previous, previous_occurrence = _NONE, _NONE
         while True:
             begin, at, h = next_word(codes, at, stop, characters)
             if begin == stop:
                 break
             if 3 * (n + 2) > 2 * table.shape[0]:
                 table = _larger(table, 4 * table.shape[0])
-            place = np.uint64((document << 32) + 2 * (begin - begins))
-            n += _count_term(table, h, np.uint64(document), place)
+            occurrence = np.uint64((document << 32) + 2 * (begin - begins))
+            n += _count_term(table, h, np.uint64(document), occurrence)
             if pairs and previous != _NONE:
-                n += _count_term(table, _pair(previous, h), np.uint64(document), previous_place + _ONE)
-            previous, previous_place = h, place
+                n += _count_term(table, _pair(previous, h), np.uint64(document), previous_occurrence + _ONE)
+            previous, previous_occurrence = h, occurrence
     return _by_shard(table, n)
 
 
@@ -337,11 +337,11 @@ def weigh(
     for j in range(indices.size):
         i = by_column[j]
         count = counts[i]
-        place = following[rows[j]]
+        position = following[rows[j]]
         following[rows[j]] += 1
-        columns[place] = indices[i]
+        columns[position] = indices[i]
         # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
-        weights[place] = (1.0 + np.log(count) if sublinear and count >= 1.0 else count) * idf[indices[i]]
+        weights[position] = (1.0 + np.log(count) if sublinear and count >= 1.0 else count) * idf[indices[i]]
     for row in range(indptr.size - 1):
         length = 0.0
         for i in range(indptr[row], indptr[row + 1]):
