@@ -102,6 +102,8 @@ def predict(
         batch = Batch(X if stop - start == X.shape[0] else X[start:stop])
         candidates = find_candidates(model.views, batch)
         labels[start:stop], scores[start:stop] = top_k(candidates.labels, score(model, candidates, tail), k)
+    # Rounded label embeddings may be a little longer than 1, and a cosine then a little above 1.
+    np.minimum(scores, 1, out=scores)
     # Nothing is known about a document without a known feature, and a guess would look like an answer.
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, 0

@@ -134,7 +134,10 @@ def load(folder: Path, *, verify: bool = True) -> Model:
         arrays = stored.read(folder / _ARRAYS)
         if verify:
             # At the same time, as each reads the whole model. If both fail, the error of the checksums is raised.
-            checks = partial(_check_sums, folder, manifest["files"]), partial(stored.check_finite, arrays)
+            checks = (
+                partial(_check_sums, folder, manifest["files"]),
+                partial(stored.check_finite, arrays, stored.MAX_VALUE),
+            )
             parallel.run(lambda check: check(), checks)
         return _assemble(folder, manifest, arrays, verify)
     except PermissionError as error:

@@ -17,6 +17,9 @@ _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4
 _TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
 _MAX_HEADER, _MAX_JSON = 1 << 24, 1 << 28
 _BLOCK = 1 << 22
+# No number of a model is as large. Below it, scores cannot overflow to NaN: encoder, residual layer and classifier
+# multiply three of them.
+MAX_VALUE = 1e9
 
 
 def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
@@ -72,21 +75,21 @@ def _view(body: NDArray[np.uint8], name: str, entry: Any) -> NDArray[Any]:
     return view
 
 
-def check_finite(arrays: dict[str, NDArray[Any]]) -> None:
-    """Raise a `ValueError` if a floating-point array holds NaN or infinite values."""
+def check_finite(arrays: dict[str, NDArray[Any]], limit: float = np.inf) -> None:
+    """Raise a `ValueError` if a floating-point array holds NaN, or values that are infinite or not below a limit."""
     for name, array in arrays.items():
         if array.dtype.kind == "f":
             flat = array.reshape(-1)
             for start in range(0, flat.size, _BLOCK):
-                if not _all_finite(flat[start : start + _BLOCK]):
-                    raise ValueError(f"its array {name} holds NaN or infinite values")
+                if not _is_below(flat[start : start + _BLOCK], limit):
+                    raise ValueError(f"its array {name} holds NaN, infinite or too large values")
 
 
-def _all_finite(numbers: NDArray[Any]) -> bool:
-    """Return whether all numbers are finite; for float16 NumPy is faster on the exponent bits."""
-    if numbers.dtype == np.float16:
+def _is_below(numbers: NDArray[Any], limit: float) -> bool:
+    """Return whether all absolute values are below a limit; NaN is not, and finite float16 numbers always are."""
+    if numbers.dtype == np.float16:  # NumPy is faster on the exponent bits.
         return bool((numbers.view(np.uint16) & 0x7FFF).max(initial=0) < 0x7C00)
-    return bool(np.isfinite(numbers).all())
+    return bool(np.maximum(numbers.max(initial=0), -numbers.min(initial=0)) < limit)
 
 
 def write_json(path: Path, content: object) -> None:

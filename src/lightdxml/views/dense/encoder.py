@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import bag, parallel
 from lightdxml.kernels.precision import SCALE_BYTES, as_bits, dequantize, quantize_int8, row_width
+from lightdxml.persistence.arrays import MAX_VALUE, check_finite
 from lightdxml.views.base import Arrays, Batch, expect
 
 _ROWS = 1024
@@ -86,9 +87,9 @@ def expect_vectors(vectors: NDArray[Any], name: str, rows: int, dim: int) -> Non
 
 
 def check_scales(vectors: NDArray[Any], name: str, n_bytes: int = SCALE_BYTES) -> None:
-    """Raise a `ValueError` if int8 rows end in scales or biases that are not finite."""
-    if vectors.dtype == np.int8 and not np.isfinite(np.ascontiguousarray(vectors[:, -n_bytes:]).view(np.float32)).all():
-        raise ValueError(f"its array {name} holds NaN or infinite values")
+    """Raise a `ValueError` if int8 rows end in scales or biases that are not finite, or too large."""
+    if vectors.dtype == np.int8:
+        check_finite({name: np.ascontiguousarray(vectors[:, -n_bytes:]).view(np.float32)}, MAX_VALUE)
 
 
 def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
