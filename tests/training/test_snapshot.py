@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -52,7 +53,9 @@ def forge(source: Path, folder: Path, change: Forgery) -> None:
     arrays = {key: np.array(array) for key, array in stored.read(place / "arrays.safetensors").items()}
     change(facts, arrays)
     stored.write(place / "arrays.safetensors", arrays)
-    facts["sha256"] = sha256(place / "arrays.safetensors")
+    facts.pop("sha256")
+    facts["arrays_sha256"] = sha256(place / "arrays.safetensors")
+    facts["sha256"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     (place / "state.json").write_text(json.dumps(facts))
 
 
