@@ -151,7 +151,7 @@ def to_json(config: Config) -> dict[str, Any]:
 
 
 def from_json(content: Any) -> Config:
-    """Return the configuration that `to_json` made, or raise a `ValueError`."""
+    """Return the configuration that `to_json` made; settings that are missing get their defaults."""
     if not isinstance(content, dict):
         raise ValueError("its settings have another form")
     flat: dict[str, Any] = {}
@@ -160,9 +160,8 @@ def from_json(content: Any) -> Config:
             flat |= {f"{name}.{inner}": one for inner, one in value.items()}
         else:
             flat[name] = value
-    if set(flat) != {name for name, _, _ in walk()}:
-        odd = ", ".join(sorted(set(flat) ^ {name for name, _, _ in walk()})[:5])
-        raise ValueError(f"its settings are not those of this format: {odd}")
+    if unknown := sorted(set(flat) - {name for name, _, _ in walk()}):
+        raise ValueError(f"it has settings that this version does not know: {', '.join(unknown[:5])}")
     return changed(Config(), {name: tuple(value) if isinstance(value, list) else value for name, value in flat.items()})
 
 

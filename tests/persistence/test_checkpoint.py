@@ -64,6 +64,13 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path: Path, name: str, damage: str)
     assert restored(tmp_path) == 5
 
 
+def test_a_changed_number_among_the_facts_is_noticed(tmp_path: Path) -> None:
+    write(tmp_path, 5, 6)
+    path = tmp_path / "00000002" / "state.json"
+    path.write_text(path.read_text().replace('"value": 6', '"value": 7'))
+    assert restored(tmp_path) == 5
+
+
 def test_content_that_does_not_fit_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, 5, 6)
     assert restored(tmp_path, refuse=6) == 5

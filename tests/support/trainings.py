@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.model.model import Model
-from lightdxml.training.callbacks import Callback
+from lightdxml.training.callbacks import Callback, Interrupted
 from lightdxml.training.fit import CheckpointOptions, prepare
 from lightdxml.training.fit import train as train_prepared
 from lightdxml.training.run import Phase, Run
@@ -67,6 +67,24 @@ def train(
     keep = None if checkpoint is None else CheckpointOptions(checkpoint, every=1e9, resume=True)
     prepared = prepare(*data, config, dev, vectors)
     return train_prepared(prepared, config, checkpoint=keep, callbacks=callbacks, **options)
+
+
+def interrupt(
+    folder: Path,
+    data: tuple[csr_matrix, csr_matrix],
+    config: Config,
+    at: int,
+    prefix: str = "",
+    number: int = signal.SIGINT,
+) -> bool:
+    """Train with checkpoints, and send a signal as `InterruptAt` does; return whether the training was stopped."""
+    try:
+        train(data, config, folder, [InterruptAt(at, prefix, number)])
+    except Interrupted as interrupted:
+        assert interrupted.signal == number
+        assert interrupted.folder == folder
+        return True
+    return False
 
 
 def bits(model: Model) -> dict[str, Any]:

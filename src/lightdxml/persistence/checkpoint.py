@@ -6,6 +6,7 @@ damaged, the one before it is used.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -82,7 +83,8 @@ class CheckpointFolder:
         fresh.mkdir()
         try:
             stored.write(fresh / _ARRAYS, arrays)
-            content = {**facts, "fingerprint": self.fingerprint, "sha256": sha256(fresh / _ARRAYS)}
+            content = {**facts, "fingerprint": self.fingerprint, "arrays_sha256": sha256(fresh / _ARRAYS)}
+            content["sha256"] = _checksum(content)
             (fresh / _FACTS).write_text(json.dumps(content), encoding="utf-8")
             for path in (fresh / _ARRAYS, fresh / _FACTS, fresh):
                 sync(path)
@@ -162,9 +164,15 @@ def _is_checkpoint(path: Path) -> bool:
 def _read(place: Path) -> tuple[Facts, Arrays]:
     """Return the content of a checkpoint; raise a `ValueError` if it is not complete."""
     facts = stored.read_json(place / _FACTS)
-    if not isinstance(facts, dict) or not {"sha256", "fingerprint"} <= set(facts):
+    if not isinstance(facts, dict) or not {"sha256", "arrays_sha256", "fingerprint"} <= set(facts):
         raise ValueError(f"{place / _FACTS} has another form")
+    if facts.pop("sha256") != _checksum(facts):
+        raise ValueError(f"{place / _FACTS} was changed after it was written")
     arrays = stored.read(place / _ARRAYS)
-    if facts["sha256"] != sha256(place / _ARRAYS):
+    if facts["arrays_sha256"] != sha256(place / _ARRAYS):
         raise ValueError(f"{place / _ARRAYS} was changed after it was written")
     return facts, arrays
+
+
+def _checksum(facts: Facts) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

@@ -147,4 +147,4 @@ def validate(run: Run, state: CycleState, nearness: NearnessView) -> None:
     state.best = None
     encoder = state.encoder.encoder.copy(run.config.precision)
     kept = ClassifierView(encoder, rounded(state.classifier.W, run.config.precision))
-    state.best = Best(kept, replace(nearness, encoder=encoder), beta, metrics, accuracy)
+    state.best = Best(kept, replace(nearness, encoder=encoder), beta, accuracy)

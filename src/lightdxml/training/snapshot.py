@@ -64,7 +64,7 @@ def _pack_cycle(run: Run) -> tuple[Facts, Arrays]:
         best = state.best
         view_facts, view_arrays = _pack_views(_BEST, best.classifier, best.nearness)
         arrays |= view_arrays
-        names = ("beta", "metrics", "accuracy", "is_latest")
+        names = ("beta", "accuracy", "is_latest")
         facts["best"] = {**view_facts, **{name: getattr(best, name) for name in names}}
     return facts, arrays
 
@@ -175,11 +175,10 @@ def _unpack_views(run: Run, prefix: str, facts: Facts, every: Arrays) -> tuple[C
 
 def _unpack_best(run: Run, facts: Facts, arrays: Arrays) -> Best:
     classifier, nearness = _unpack_views(run, _BEST, facts, arrays)
-    metrics = {str(name): _number(value) for name, value in facts["metrics"].items()}
-    if "P@1" not in metrics or not isinstance(facts["is_latest"], bool):
-        raise ValueError("its best model has no measures")
+    if not isinstance(facts["is_latest"], bool):
+        raise ValueError("its best model is neither the latest nor an earlier one")
     beta, accuracy = _number(facts["beta"], 0, 1), _number(facts["accuracy"])
-    return Best(classifier, nearness, beta, metrics, accuracy, facts["is_latest"])
+    return Best(classifier, nearness, beta, accuracy, facts["is_latest"])
 
 
 def _check_alike(expected: Arrays, arrays: Arrays) -> None:

@@ -39,8 +39,6 @@ class Best:
         The views, in the precision of the finished model.
     beta
         The best weight of the classifier in the paper's blend.
-    metrics
-        What was measured with it.
     accuracy
         The mean of P@1, 3, 5 by which models are compared.
     is_latest
@@ -50,7 +48,6 @@ class Best:
     classifier: ClassifierView
     nearness: NearnessView
     beta: float
-    metrics: dict[str, float]
     accuracy: float
     is_latest: bool = True
 
