@@ -98,7 +98,7 @@ def test_too_little_memory_is_reported_before_training() -> None:
         def on_phase_begin(self, run: Run, phase: Phase) -> None:
             seen.append(phase.name)
 
-    with pytest.raises(MemoryLimitError, match=r"training needs \d+ MB of memory and the limit is 1 MB"):
+    with pytest.raises(MemoryLimitError, match=r"training needs [\d.]+ [MG]B of memory and the limit is 1 MB"):
         train(topics(60), small(), callbacks=[Watch()], memory_limit=10**6)
     assert not seen
 
