@@ -98,8 +98,15 @@ def test_numbers_that_are_not_finite_are_found(kind: Any, value: float) -> None:
     array = np.zeros((3, 4), dtype=kind)
     stored.check_finite({"x": array, "ids": np.arange(3)})
     array[2, 1] = value
-    with pytest.raises(ValueError, match="its array x holds NaN or infinite values"):
+    with pytest.raises(ValueError, match="its array x holds NaN, infinite or too large values"):
         stored.check_finite({"x": array})
+
+
+def test_numbers_that_reach_the_limit_are_found() -> None:
+    array = np.array([0, -5], dtype=np.float32)
+    stored.check_finite({"x": array}, 6)
+    with pytest.raises(ValueError, match="too large"):
+        stored.check_finite({"x": array}, 5)
 
 
 def test_json_comes_back_and_is_limited(tmp_path: Path) -> None:
