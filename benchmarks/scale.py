@@ -47,7 +47,6 @@ FIRST_ANSWER = """
 import sys, time
 import numpy as np
 from scipy.sparse import csr_matrix
-from synthetic import Recipe, like, make
 from lightdxml import load
 start = time.perf_counter()
 model = load(sys.argv[1], verify=sys.argv[2] == "verify")
