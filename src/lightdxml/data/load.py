@@ -53,9 +53,10 @@ class _Part:
 
 
 _Parts = dict[Part, _Part]
+_DEFAULT = ReadOptions()
 
 
-def load_path(path: Path, options: ReadOptions = ReadOptions()) -> Dataset:  # noqa: B008 - frozen
+def load_path(path: Path, options: ReadOptions = _DEFAULT) -> Dataset:
     """Read a folder, or a single file as the training split."""
     if path.is_dir():
         return _load_folder(innermost(path), options)
