@@ -21,6 +21,8 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -31,12 +33,7 @@ from lightdxml.kernels import parallel
 
 # Threads of faiss that wait for work must not take the time of what is measured next.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-try:
-    import faiss as _faiss
-except ImportError:
-    _faiss = None  # type: ignore[assignment]
-# Its type information leaves out much of what its wrappers add.
-faiss: Any = _faiss
+faiss: Any = import_module("faiss") if find_spec("faiss") is not None else None
 
 Search = Callable[[NDArray[np.float32]], NDArray[Any]]
 # Labels per cluster, and how far they are from its center.
