@@ -142,11 +142,6 @@ class View(Protocol):
         """Train the view again, held-out documents included; None to keep it as it is."""
 
 
-def no_proposals(known: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return an empty table of candidates for as many documents."""
-    return np.empty((len(known), 0), dtype=np.int32)
-
-
 def mean_slope(function: Callable[[float], float], start: float, step: float) -> float:
     """Return (f(start + step) − f(start)) / step, or the slope at `start` if the step is about 0.
 

@@ -25,7 +25,7 @@ from lightdxml.model.blend import PaperBlend
 from lightdxml.model.model import predict
 from lightdxml.training.fit import fit
 from lightdxml.validation import check_features, check_labels, split
-from lightdxml.views.base import Batch, no_proposals
+from lightdxml.views.base import Batch
 from lightdxml.views.dense.classifier import ClassifierView, logits_of
 
 # The paper's module table counts its steps 1 and 2 as module 1, step 3 as module 2, step 4 as modules 3 and 4.
@@ -90,7 +90,7 @@ class Ours(Method):
     def _candidates(self, X: csr_matrix, own: NDArray[np.int32] | None = None) -> Scored:
         """Return the shortlists of documents with cosines and logits."""
         batch, views = Batch(X), self._model.views
-        proposal = views["nearness"].propose(batch, no_proposals(np.empty((len(batch), 0), dtype=np.int32)))
+        proposal = views["nearness"].propose(batch, np.empty((len(batch), 0), dtype=np.int32))
         assert proposal is not None
         classifier = views.get("classifier")
         logits = np.zeros(proposal.labels.shape, dtype=np.float32)

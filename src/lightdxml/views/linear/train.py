@@ -32,7 +32,7 @@ _CHUNK = 8192
 def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
-    documents, n_labels = Documents.of(data.X), data.n_labels
+    documents, n_labels = data.memo("documents", lambda: Documents.of(data.X)), data.n_labels
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
