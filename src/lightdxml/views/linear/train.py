@@ -8,6 +8,7 @@ that is no hard negative.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from lightdxml.kernels import linear as kernels
 from lightdxml.views.base import Arrays, Batch, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, search
 from lightdxml.views.linear.model import LinearView
-from lightdxml.views.linear.options import FINAL_ROUND, FIRST_ROUND, FREQUENT, LinearOptions
+from lightdxml.views.linear.options import COST_TRIAL, FINAL_ROUND, FIRST_ROUND, FREQUENT, LinearOptions
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted, one_group, solve
 
 if TYPE_CHECKING:
-    from lightdxml.training.run import Run
+    from lightdxml.config import Config
+    from lightdxml.training.run import Run, TrainingData
 
 _PHASE = "linear view"
 _FREQUENT, _FIRST, _FINAL, _HARD = "frequent labels", "first round", "final round", "hard negatives"
@@ -32,11 +34,11 @@ _CHUNK = 8192
 def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
-    documents, n_labels = data.memo("documents", lambda: Documents.of(data.X)), data.n_labels
+    documents, n_labels = documents_of(data), data.n_labels
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
-        cost = _choose_cost(run, documents, frequent)
+        cost = frequent_cost(data, run.config).cost
         every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
@@ -81,6 +83,11 @@ def refit(run: Run) -> LinearView:
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
 
 
+def documents_of(data: TrainingData) -> Documents:
+    """Return the training documents as the solver takes them; computed once per training."""
+    return data.memo("documents", lambda: Documents.of(data.X))
+
+
 def _near(run: Run) -> NDArray[np.int32]:
     """Return the labels nearest to each training document."""
     return run.dense.shortlists[:, : run.config.linear.shortlist_negatives]
@@ -102,23 +109,37 @@ def split_by_frequency(
     return np.sort(order[:n]), np.sort(order[n:])
 
 
-def _choose_cost(run: Run, documents: Documents, frequent: NDArray[np.int32]) -> float:
-    """Return the cost with which some frequent labels rank held-out documents best."""
-    Y, options, seed = run.data.Y, run.config.linear, run.config.random_state
+@dataclass(frozen=True)
+class FrequentCost:
+    """The cost chosen for frequent labels, and how many weights a label keeps with it."""
+
+    cost: float
+    weights_per_label: float
+
+
+def frequent_cost(data: TrainingData, config: Config) -> FrequentCost:
+    """Return the cost with which some frequent labels rank held-out documents best; computed once per training."""
+    return data.memo(("frequent cost", config.linear), lambda: _choose_cost(data, config))
+
+
+def _choose_cost(data: TrainingData, config: Config) -> FrequentCost:
+    Y, documents, options = data.Y, documents_of(data), config.linear
+    frequent, _ = split_by_frequency(data.label_frequency, data.X, options)
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
     held = np.arange(Y.shape[0]) % options.held_out_every == 0
     others = np.flatnonzero(~held).astype(np.int32)
     label_to_docs = csr_matrix((diags((~held).astype(np.float32)) @ Y).T)
     label_to_docs.eliminate_zeros()
     X_held, truth = documents.X[held], Y[held][:, tried].toarray()
-    precisions = []
+    outcomes = []
     for cost in options.frequent_costs:
         negatives = one_group(others, Y.shape[1], cost)
-        problem = Problem(documents, label_to_docs, tried, negatives, FREQUENT, seed)
-        weights = solve(problem, lambda _: run.tick())
+        weights = solve(Problem(documents, label_to_docs, tried, negatives, COST_TRIAL, config.random_state))
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
-        precisions.append(mean_average_precision(margins, truth))
-    return options.frequent_costs[int(np.argmax(precisions))]
+        chosen = FrequentCost(cost, len(weights.weights) / max(1, len(tried)))
+        outcomes.append((mean_average_precision(margins, truth), chosen))
+    # The first of equals, the lowest cost.
+    return max(outcomes, key=lambda outcome: outcome[0])[1]
 
 
 def mean_average_precision(scores: NDArray[np.float32], truth: NDArray[np.float32]) -> float:
