@@ -12,6 +12,7 @@ from lightdxml.index.factory import (
     restore,
     search_bytes,
     training_index,
+    training_kind,
 )
 from lightdxml.index.rabitq import RaBitQIndex
 
@@ -30,4 +31,5 @@ __all__ = [
     "restore",
     "search_bytes",
     "training_index",
+    "training_kind",
 ]

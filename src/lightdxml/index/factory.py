@@ -49,6 +49,17 @@ def resolve_kind(kind: IndexKind, n_labels: int, dim: int) -> Kind:
     return "rabitq" if n_labels > EXACT_LIMIT and _has_rabitq(dim) else "exact"
 
 
+def training_kind(kind: IndexKind, n_labels: int, dim: int) -> Kind:
+    """Return the kind of index that may search the shortlists of training documents.
+
+    >>> training_kind("auto", 1000, 300)
+    'exact'
+    """
+    if kind == "auto" and n_labels >= TRAINING_LABELS and _has_rabitq(dim):
+        return "rabitq"
+    return resolve_kind(kind, n_labels, dim)
+
+
 def _has_rabitq(dim: int) -> bool:
     return fast_scan.AVAILABLE and dim <= rabitq.MAX_DIM
 
@@ -125,10 +136,9 @@ def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
         codes = index.calibrated(sample, k, _TRAINING_RECALL)
         # The negatives that are missed then are hardly nearer than others, and exact search would take hours.
         return replace(codes, candidates=min(codes.candidates, max(4 * k, int(_TRAINING_SHARE * n))))
-    if _has_rabitq(row_width(vectors)) and n >= TRAINING_LABELS:
-        codes = build_rabitq(vectors, sample, k, _TRAINING_RECALL)
-    else:
+    if training_kind("auto", n, row_width(vectors)) == "exact":
         return index
+    codes = build_rabitq(vectors, sample, k, _TRAINING_RECALL)
     return codes if codes.candidates <= _TRAINING_SHARE * n else ExactIndex(vectors)
 
 

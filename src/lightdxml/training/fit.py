@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
+from lightdxml import index as indexes
 from lightdxml.config import Config, changed, to_json
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, locked
 from lightdxml.persistence.spill import spill_directory
-from lightdxml.progress import Progress
+from lightdxml.progress import History, Progress
 from lightdxml.resources import estimate
 from lightdxml.training import cycle, state
 from lightdxml.training.callbacks import (
@@ -130,12 +131,15 @@ def train(
     Further `callbacks` see everything before checkpoints are written.
     """
     progress = progress or Progress(show=False)
-    seconds = _compile(config, progress)
     assert prepared.data is not None
-    need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
+    history = History()
+    with history.phase("compile"):
+        _compile(prepared.data, config, progress)
+    with history.phase("memory estimate"):
+        need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
+    history.entries[-1]["estimated_mb"] = need.total / 1e6
     progress.say(f"training needs up to {need}")
-    run = Run(prepared.take(), config)
-    run.history.append({"refresh": 0, "phase": "compile", "seconds": seconds, "estimated_mb": need.total / 1e6})
+    run = Run(prepared.take(), config, history=history.entries)
     run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
     try:
         # BLAS on one thread: our own threads divide the work in a way that does not depend on their number.
@@ -201,11 +205,12 @@ def _with_counts(model: Model, prepared: Prepared) -> Model:
     return replace(model, label_frequency=prepared.label_frequency, n_documents=prepared.n_documents)
 
 
-def _compile(config: Config, progress: Progress) -> float:
-    """Train a toy, which compiles every kernel or loads it from disk; return the seconds it took."""
+def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
+    """Train a toy, which compiles every kernel that training these data needs, or loads it from disk."""
     start = time.perf_counter()
     toy = csr_matrix(np.eye(2, dtype=np.float32))
-    small = {"dim": 4, "shortlist_size": 1, "dense.batch_size": 2, "epochs": 1, "dense.label_epochs": 1}
+    kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
+    small = {"dim": 8, "shortlist_size": 1, "dense.batch_size": 2, "epochs": 1, "dense.label_epochs": 1, "index": kind}
     run = Run(TrainingData(toy, toy, toy, toy), changed(config, {**small, "dense.refresh_every": 1}))
     run.cycle = state.start(run.data, run.config, None)
     with threadpool_limits(limits=1, user_api="blas"):
@@ -213,7 +218,6 @@ def _compile(config: Config, progress: Progress) -> float:
     seconds = time.perf_counter() - start
     if seconds > _WORTH_SAYING:
         progress.say(f"kernels compiled in {seconds:.1f} s; next time they are loaded from disk")
-    return seconds
 
 
 def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32] | None) -> str:

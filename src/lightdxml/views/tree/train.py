@@ -6,7 +6,9 @@ close to it, and its bias is learned.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,21 +70,28 @@ def train(run: Run) -> TreeView | None:
         return None
     few = data.X_validation.shape[0] < run.config.blend.min_documents
     n_trees = 1 if few else tree_count(len(data.known_labels), data.Y.nnz, options)
-    if n_trees > 1 and not run.is_worth(_ensemble(run, _PHASE, data.X, data.Y, 1)):
+    trees = _trees(run, _PHASE, data.X, data.Y)
+    first = [next(trees)]
+    if n_trees > 1 and not run.is_worth(_ensemble(run, first)):
         return None
-    return _ensemble(run, _PHASE, data.X, data.Y, n_trees)
+    return _ensemble(run, [*first, *islice(trees, n_trees - 1)])
 
 
 def refit(run: Run) -> TreeView:
     """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
     view = run.views["tree"]
     assert isinstance(view, TreeView)
-    return _ensemble(run, f"refit {_PHASE}", *run.all_documents, view.n_trees)
+    return _ensemble(run, list(islice(_trees(run, f"refit {_PHASE}", *run.all_documents), view.n_trees)))
 
 
-def _ensemble(run: Run, phase: str, X: csr_matrix, Y: csr_matrix, n_trees: int) -> TreeView:
+def _trees(run: Run, phase: str, X: csr_matrix, Y: csr_matrix) -> Iterator[_Tree]:
+    """Grow one tree after the other, each with clusters of its own."""
     documents, centroids = Documents.of(X), label_centroids(X, Y)
-    trees = [_grow(run, phase, documents, centroids, Y, number) for number in range(n_trees)]
+    for number in count():
+        yield _grow(run, phase, documents, centroids, Y, number)
+
+
+def _ensemble(run: Run, trees: list[_Tree]) -> TreeView:
     weights: list[Weights] = []
     paths: list[NDArray[np.int32]] = []
     first = 0
@@ -91,8 +100,8 @@ def _ensemble(run: Run, phase: str, X: csr_matrix, Y: csr_matrix, n_trees: int) 
         paths.append(np.where(tree.paths >= 0, tree.paths + np.int32(first), np.int32(-1)))
         first += int(tree.paths.max()) + 1
     no_bias, none = 0.0, np.empty(0, dtype=np.int32)
-    index = inverted(weights, X.shape[1], first, run.config.precision, no_bias, none)
-    return TreeView(index, np.concatenate(paths, axis=1), n_trees)
+    index = inverted(weights, run.data.X.shape[1], first, run.config.precision, no_bias, none)
+    return TreeView(index, np.concatenate(paths, axis=1), len(trees))
 
 
 @dataclass(frozen=True)
