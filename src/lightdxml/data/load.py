@@ -9,7 +9,7 @@ from typing import Any
 
 from lightdxml.data import id_files, jsonl, npz, table, xc_text
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
-from lightdxml.data.detect import Format, Part, detect, detect_or_none, part_of, side_of
+from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
 from lightdxml.data.folder import FolderFiles, entries, innermost, scan
@@ -66,17 +66,10 @@ def load_path(path: Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
-    files = [path]
-    kind = detect(path, options.encoding)
-    if kind in _MATRICES:
-        nearby = scan(path.parent, options.encoding)
-        candidates = {*nearby.others, *(file for files in nearby.parts.values() for file in files)}
-        alike = [file for file in candidates if part_of(file) == part_of(path) and side_of(file) != side_of(path)]
-        files += sorted(file for file in alike if detect_or_none(file, options.encoding) == kind)
     index = LabelIndex()
-    parts: _Parts = {"train": _read_part(path, "train", files, index, options)}
-    names = index.names if kind in _NAMED else None
-    return _combine(path, base_name(path).partition(".")[0], parts, names, None)
+    part = _read_part(path, "train", [path], index, options)
+    names = index.names if part.format in _NAMED else None
+    return _combine(path, base_name(path).partition(".")[0], {"train": part}, names, None)
 
 
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
@@ -130,7 +123,7 @@ def _read_pair(folder: Path, files: Sequence[Path]) -> Split:
     for side, what in (("X", "features"), ("Y", "labels")):
         if len(sides[side]) != 1:
             names = ", ".join(path.name for path in files)
-            raise DataError(folder, names, f"one file of {what} with {side} in its name, next to the other")
+            raise DataError(folder, names, f"a folder with one file of {what}, with {side} in its name")
     (x_path,), (y_path,) = sides["X"], sides["Y"]
     X, Y = (npz.read(p) if detect(p) == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
     if X.shape[0] != Y.shape[0]:

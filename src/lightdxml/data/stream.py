@@ -106,13 +106,8 @@ def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: 
     lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
     rows = table.rows(path, lines, delimiter)
     # Cells may contain line ends, so only the table reader knows where a document ends.
-    while part := _next_rows(rows):
+    while part := [row for _, row in islice(rows, _BATCH_DOCUMENTS)]:
         yield _batch([row.get("id") for row in part], [(row.get("title"), row.get("text")) for row in part])
-
-
-def _next_rows(rows: Iterator[tuple[int, dict[str, str]]]) -> list[dict[str, str]]:
-    with table.any_cell_size():
-        return [row for _, row in islice(rows, _BATCH_DOCUMENTS)]
 
 
 def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:

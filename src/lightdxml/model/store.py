@@ -23,7 +23,7 @@ from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views import VIEWS
-from lightdxml.views.base import Arrays, ModelSizes, View, expect
+from lightdxml.views.base import Arrays, ModelSizes, expect
 
 FORMAT = 1
 _MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
@@ -204,10 +204,8 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
     if not views or any(weight and name not in views for name, weight in blend.weights.items()):
         raise ValueError("its views are not those that its blend names")
     if verify:
-        _check_views(views)
-    names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
-    if names is not None and len(names) != n_labels:
-        raise ValueError(f"it has {len(names)} label names for {n_labels} labels")
+        for view in views.values():
+            view.check_values()
     strength = manifest["tail_strength"]
     if type(strength) not in (int, float) or not 0 <= strength <= _MAX_STRENGTH:
         raise ValueError(f"its manifest has tail_strength {strength!r:.30}")
@@ -219,16 +217,11 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
         label_frequency=frequency,
         n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
         tail_strength=float(strength),
-        label_names=names,
+        label_names=_read_names(folder / _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
         vectorizer=_vectorizer(folder, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
-
-
-def _check_views(views: dict[str, View]) -> None:
-    for view in views.values():
-        view.check_values()
 
 
 def _integer(value: Any, low: int, high: int, what: str) -> int:
@@ -243,17 +236,17 @@ def _vectorizer(folder: Path, manifest: dict[str, Any], arrays: Arrays, n_featur
     if _WORDS not in manifest["files"]:
         raise ValueError(f"its manifest names no {_WORDS}")
     expect(arrays["idf"], "idf", (n_features,), np.float32)
-    vocabulary = _read_names(folder / _WORDS, n_features)
-    if len(vocabulary) != n_features:
-        raise ValueError("its vocabulary does not fit its features")
+    vocabulary = _read_names(folder / _WORDS, n_features, "features")
     return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
 
 
-def _read_names(path: Path, count: int) -> list[str]:
-    """Return about that many names; a file made to fill memory is not read."""
+def _read_names(path: Path, count: int, what: str) -> list[str]:
+    """Return that many names; a file made to fill memory is not read."""
     names = stored.read_json(path, _MAX_NAME * (count + _SPARE_NAMES))
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{path.name} is not a list of names")
+    if len(names) != count:
+        raise ValueError(f"{path.name} has {len(names)} names for {count} {what}")
     return names
 
 
