@@ -62,17 +62,11 @@ def _read(path: Path, stream: BinaryIO) -> csr_matrix:
     # Checked before any conversion: SciPy's compiled code trusts the indices.
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)
-    return _float32(path, csr_matrix(matrix))
-
-
-def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = csr_matrix(matrix).astype(np.float32)
+        matrix.sum_duplicates()
     if not np.all(np.isfinite(matrix.data)):
-        raise DataError(path, "NaN or infinite values", "finite values")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float32)
-    matrix.sum_duplicates()
-    if not np.all(np.isfinite(matrix.data)):
-        raise DataError(path, "a value that overflows", "numbers that fit into a float32")
+        raise DataError(path, "NaN, infinite or too large values", "finite numbers that fit into a float32")
     return matrix
 
 

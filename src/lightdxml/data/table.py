@@ -56,12 +56,12 @@ def _column_names(line: str, delimiter: str) -> list[str]:
 def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
     """Read a table whose first line names the columns, skipping blank lines."""
     lines = text_lines(path, encoding)
-    number, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
+    first, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
     delimiter = labeled_delimiter(header)
     if delimiter is None:
-        raise DataError(path, excerpt(header), "columns named text and labels", line=number)
+        raise DataError(path, excerpt(header), "columns named text and labels", line=first)
     documents = SplitBuilder(path)
-    for number, row in rows(path, chain([(number, header)], lines), delimiter):
+    for number, row in rows(path, chain([(first, header)], lines), delimiter):
         names = (name.strip() for name in row["labels"].split(label_separator))
         labels = index.ids(name for name in names if name)
         documents.add(number, row.get("id"), (row.get("title"), row.get("text")), labels)

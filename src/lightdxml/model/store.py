@@ -5,8 +5,6 @@ Every view brings its own arrays and facts, and checks them when it is restored.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from dataclasses import asdict
 from functools import partial
@@ -102,16 +100,11 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "metrics": model.metrics,
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
-    stored.write_json(folder / _MANIFEST, {**manifest, "sha256": _checksum(manifest)})
+    stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
 
 
 def _entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": sha256(path)}
-
-
-def _checksum(manifest: dict[str, Any]) -> str:
-    """Return the checksum of a manifest's own content."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def load(folder: Path, *, verify: bool = True) -> Model:
@@ -128,7 +121,7 @@ def load(folder: Path, *, verify: bool = True) -> Model:
     folder = locate(folder, is_model)
     manifest = read_manifest(folder)
     try:
-        if manifest.pop("sha256", None) != _checksum(manifest):
+        if manifest.pop("sha256", None) != stored.checksum(manifest):
             raise ValueError(f"{_MANIFEST} was changed after the model was written")
         _check_files(folder, manifest["files"])
         arrays = stored.read(folder / _ARRAYS)
