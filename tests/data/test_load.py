@@ -247,7 +247,7 @@ def test_label_names_file_sets_order_names_and_unseen_labels(tmp_path: Path) -> 
         ('{"labels": []}', "without title and text"),
         ('{"text": "a", "labels": []', "one JSON object per line"),
         ("[1]", "one JSON object per line"),
-        ('{"text": "a\\ud800", "labels": []}', "lone surrogate"),
+        ('{"text": "a\\ud800", "labels": []}', "surrogates not allowed"),
         ('{"id": {}, "text": "a", "labels": []}', "integer as id"),
         ("[" * 100_000, "one JSON object per line"),
     ],

@@ -14,7 +14,7 @@ import zlib
 from pathlib import Path
 
 from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.files import unpacked_limit
+from lightdxml.data.files import too_large, unpacked_limit
 
 _OPENERS = {b"\x1f\x8b": gzip.GzipFile, b"BZh": bz2.BZ2File, b"\xfd7zXZ\x00": lzma.LZMAFile}
 _BLOCK = 1 << 20
@@ -60,11 +60,13 @@ def unpack(archive: Path, folder: Path) -> Path:
 
 
 def _extract(archive: Path, folder: Path) -> None:
+    limit = unpacked_limit(archive)
     with archive.open("rb") as file:
         head = file.read(20)
     if head.startswith(b"PK"):
         with zipfile.ZipFile(archive) as zipped:
-            _check_size(archive, sum(member.file_size for member in zipped.infolist()))
+            if sum(member.file_size for member in zipped.infolist()) > limit:
+                raise too_large(archive)
             zipped.extractall(folder)
         return
     magic = next((magic for magic in _OPENERS if head.startswith(magic)), None)
@@ -75,16 +77,11 @@ def _extract(archive: Path, folder: Path) -> None:
     with _OPENERS[magic](archive) as stream:
         while block := stream.read(_BLOCK):
             size += len(block)
-            _check_size(archive, size)
+            if size > limit:
+                raise too_large(archive)
     with tarfile.open(archive) as tar:
         for member in tar:
             # The holes of a sparse file could fill the disk.
             if member.issparse() or not (member.isreg() or member.isdir()):
                 raise DataError(archive, f"a link or a device, {excerpt(member.name)}", "only files and folders")
             tar.extract(member, folder, filter="data")
-
-
-def _check_size(archive: Path, size: int) -> None:
-    """Raise a `DataError` for archives that would fill the disk."""
-    if size > (limit := unpacked_limit(archive)):
-        raise DataError(archive, f"more than {limit:,} bytes when unpacked", "an archive that does not fill the disk")

@@ -24,13 +24,8 @@ from lightdxml.views import VIEWS
 from lightdxml.views.base import Arrays, ModelSizes, expect
 
 FORMAT = 1
-_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
-    "manifest.json",
-    "arrays.safetensors",
-    "label_names.json",
-    "vocabulary.json",
-    "history.json",
-)
+_MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
+_LABELS, _WORDS = "label_names.json", "vocabulary.json"
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES = 1 << 12, 1 << 8
