@@ -179,13 +179,9 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
-        place = excerpt(line[max(0, error.start - 20) : error.start + 20])
-        raise DataError(
-            path,
-            f"bytes that are not {encoding}: {place}",
-            f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)",
-            line=number,
-        ) from error
+        found = f"bytes that are not {encoding}: {excerpt(line[max(0, error.start - 20) : error.start + 20])}"
+        expected = f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)"
+        raise DataError(path, found, expected, line=number) from error
 
 
 def base_name(path: Path) -> str:

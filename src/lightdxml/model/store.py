@@ -153,8 +153,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if found != FORMAT:
         remedy = "update lightdxml" if found > FORMAT else "train the model again"
         raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
-    content: dict[str, Any] = manifest
-    return content
+    return dict(manifest)
 
 
 def _check_files(folder: Path, files: dict[str, Any]) -> None:
