@@ -76,7 +76,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     ngrams, min_df, max_features, title_weight
         How texts become features: see `lightdxml.text.tfidf.TextOptions`.
     word_vectors
-        Word vectors to start from: a file (`.vec`, `.txt`, fastText's `.bin`, `.npy`), `"train"` to train them on the
+        Word vectors to start from: a file (`.vec`, `.txt`, fastText's `.bin`), `"train"` to train them on the
         texts, or an array, features × dim; None for random ones.
     options
         All other settings by full name, such as `{"dense.dropout": 0.5}`: see `docs/settings.md`.

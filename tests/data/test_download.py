@@ -1,4 +1,4 @@
-"""Getting data sets: downloaded once, unpacked, checked, and set aside if they are wrong."""
+"""Getting data sets: downloaded once, unpacked, checked, and kept aside if they are wrong."""
 
 from __future__ import annotations
 
@@ -25,26 +25,30 @@ RAW = zipped(
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
-def get(folder: Path, url: str | None = None, **options: Any) -> Path:
-    return download.get(TINY, url=url, folder=folder, session=local_session(), **options)
-
-
-def test_data_set_is_downloaded_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIGHTDXML_DATA", str(tmp_path))
+
+
+def get(url: str | None = None, **options: Any) -> Path:
+    return download.get(TINY, url=url, session=local_session(), **options)
+
+
+def test_data_set_is_downloaded_once(site: Site, tmp_path: Path) -> None:
     site.answers(file(SET))
-    folder = download.get(TINY, url=site.url, session=local_session())
+    folder = get(site.url)
     assert folder == tmp_path / "Tiny"
     assert (folder / "train.txt").read_bytes() == TRAIN[1]
     assert names(tmp_path) == ["Tiny"]
-    assert download.get(TINY, url=site.url, session=local_session()) == folder
+    assert get(site.url) == folder
     assert len(site.requests) == 1
 
 
 def test_folder_around_the_files_is_removed_but_not_folders_next_to_files(site: Site, tmp_path: Path) -> None:
     site.answers(file(zipped(("a/b/train.txt", TRAIN[1]), ("a/b/test.txt", TEST[1]), ("__MACOSX/x.txt", b""))))
-    assert names(get(tmp_path, site.url)) == ["test.txt", "train.txt"]
+    assert names(get(site.url)) == ["test.txt", "train.txt"]
     site.answers(file(zipped(TRAIN, TEST, ("notes/x.txt", b""))))
-    assert names(get(tmp_path, site.url, force=True)) == ["notes", "test.txt", "train.txt"]
+    assert names(get(site.url, force=True)) == ["notes", "test.txt", "train.txt"]
     assert names(tmp_path) == ["Tiny"]
 
 
@@ -52,77 +56,75 @@ def test_folder_around_the_files_is_removed_but_not_folders_next_to_files(site: 
     ("test", "found"),
     [
         (b"2 3 4\n3 0:1\n3 0:1\n", "found 2 test documents, expected 1 test documents"),
-        (b"1 3 4\n9 0:1\n", r"Tiny\.suspect.Tiny.test\.txt, line 2: found label id '9'"),
+        (b"1 3 4\n9 0:1\n", r"Tiny\.unchecked.Tiny.test\.txt, line 2: found label id '9'"),
     ],
 )
-def test_wrong_and_unreadable_data_sets_are_set_aside(site: Site, tmp_path: Path, test: bytes, found: str) -> None:
+def test_wrong_and_unreadable_data_sets_are_kept_aside(site: Site, tmp_path: Path, test: bytes, found: str) -> None:
     wrong = zipped(("Tiny/train.txt", TRAIN[1]), ("Tiny/test.txt", test))
-    site.answers(file(wrong), file(wrong), file(SET))
-    for _ in range(2):
-        with pytest.raises(DataError, match=rf"{found}.*; the download is kept as .*\.suspect"):
-            get(tmp_path, site.url)
-        assert names(tmp_path) == ["Tiny.suspect", "Tiny.zip.suspect"]
-        assert (tmp_path / "Tiny.zip.suspect").read_bytes() == wrong
-    get(tmp_path, site.url)
-    assert names(tmp_path) == ["Tiny", "Tiny.suspect", "Tiny.zip.suspect"]
+    site.answers(file(wrong), file(SET))
+    for url in (site.url, None):
+        with pytest.raises(DataError, match=rf"{found}.* \(the archive is kept as .*Tiny\.zip; --force downloads"):
+            get(url)
+        assert names(tmp_path) == ["Tiny.unchecked", "Tiny.zip"]
+        assert (tmp_path / "Tiny.zip").read_bytes() == wrong
+    get(site.url, force=True)
+    assert names(tmp_path) == ["Tiny"]
 
 
-def test_broken_archive_is_set_aside(site: Site, tmp_path: Path) -> None:
+def test_broken_archive_is_kept(site: Site, tmp_path: Path) -> None:
     damaged = bytearray(BODY)
     damaged[1000] ^= 1  # only the checksum of the content shows it
     site.answers(file(bytes(damaged)))
-    with pytest.raises(DataError, match=r"Tiny\.zip\.suspect: found a broken archive"):
-        get(tmp_path, site.url)
-    assert names(tmp_path) == ["Tiny.zip.suspect"]
+    with pytest.raises(DataError, match=r"Tiny\.zip: found a broken archive"):
+        get(site.url)
+    assert names(tmp_path) == ["Tiny.zip"]
 
 
 def test_raw_text_has_its_own_folder_and_no_number_of_features(site: Site, tmp_path: Path) -> None:
     site.answers(file(SET), file(RAW))
-    assert get(tmp_path, site.url).name == "Tiny"
-    assert get(tmp_path, site.url, raw=True).name == "Tiny-raw"
+    assert get(site.url).name == "Tiny"
+    assert get(site.url, raw=True).name == "Tiny-raw"
     assert names(tmp_path) == ["Tiny", "Tiny-raw"]
 
 
 def test_force_replaces_the_folder_only_if_the_new_one_is_right(site: Site, tmp_path: Path) -> None:
     new = zipped(TRAIN, TEST, ("readme.txt", b"new"))
     site.answers(file(SET), file(RAW), file(new))
-    get(tmp_path, site.url)
+    get(site.url)
     with pytest.raises(DataError):
-        get(tmp_path, site.url, force=True)
+        get(site.url, force=True)
     assert names(tmp_path / "Tiny") == ["test.txt", "train.txt"]
-    (tmp_path / "Tiny.old").mkdir()  # as a killed process leaves it
-    put(tmp_path / "Tiny.old", "older.txt", b"")
-    get(tmp_path, site.url, force=True)
+    get(site.url, force=True)
     assert names(tmp_path / "Tiny") == ["readme.txt", "test.txt", "train.txt"]
-    assert names(tmp_path) == ["Tiny", "Tiny.suspect", "Tiny.zip.suspect"]
+    assert names(tmp_path) == ["Tiny"]
 
 
 def test_archive_or_folder_from_a_manual_download_is_used_and_kept(tmp_path: Path) -> None:
     put(tmp_path, "Tiny.zip", SET)
-    assert get(tmp_path) == tmp_path / "Tiny"
+    assert get() == tmp_path / "Tiny"
     assert names(tmp_path) == ["Tiny", "Tiny.zip"]
     (tmp_path / "Tiny.zip").unlink()
-    assert get(tmp_path) == tmp_path / "Tiny"
+    assert get() == tmp_path / "Tiny"
 
 
 def test_without_network_the_error_explains_the_manual_download(tmp_path: Path) -> None:
     with pytest.raises(DownloadError) as caught:
-        get(tmp_path, refused())
-    for place in ("XMLRepository.html", str(tmp_path / "Tiny.zip"), str(tmp_path / "Tiny")):
+        get(refused())
+    for place in ("XMLRepository.html", str(tmp_path / "Tiny.zip"), f"unpack it into {tmp_path / 'Tiny'}"):
         assert place in str(caught.value)
 
 
 def test_interrupted_download_is_resumed(site: Site, tmp_path: Path) -> None:
     site.answers(file(zipped(TRAIN, TEST, ("noise.bin", BODY))))
     with pytest.raises(KeyboardInterrupt):
-        get(tmp_path, site.url, progress=interrupted_at(1))
+        get(site.url, progress=interrupted_at(1))
     assert "Tiny" not in names(tmp_path)
-    get(tmp_path, site.url)
+    get(site.url)
     assert str(site.ranges[1]).startswith("bytes=")
     assert names(tmp_path) == ["Tiny"]
 
 
 def test_missing_version_is_rejected_without_a_request(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no raw text"):
-        download.get(find("Bibtex"), raw=True, folder=tmp_path)
+        download.get(find("Bibtex"), raw=True)
     assert names(tmp_path) == []

@@ -24,21 +24,19 @@ from tests.data.server import (
     text,
 )
 
-PAGE = "http://example.org/by-hand.html"
 HALF = 131_072  # bytes, a multiple of what is read at once
 
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
-def fetch(
-    url: str, target: Path, progress: ProgressCallback | None = None, page: str | None = None, limit: int = 1 << 20
-) -> Path:
-    return module.fetch(url, target, progress=progress, page=page, session=local_session(), limit=limit)
+def fetch(url: str, target: Path, progress: ProgressCallback | None = None) -> Path:
+    module.fetch(url, target, progress=progress, session=local_session())
+    return target
 
 
-def failure(url: str, target: Path, page: str | None = None) -> str:
+def failure(url: str, target: Path) -> str:
     with pytest.raises(DownloadError) as caught:
-        fetch(url, target, page=page)
+        fetch(url, target)
     message = str(caught.value)
     assert "\n" not in message
     return message
@@ -48,7 +46,7 @@ def test_complete_file_is_stored_and_nothing_else(site: Site, tmp_path: Path) ->
     site.answers(file())
     calls: list[tuple[int, int | None]] = []
     target = tmp_path / "new" / "data.zip"
-    assert fetch(site.url, target, lambda *call: calls.append(call)) == target
+    fetch(site.url, target, lambda *call: calls.append(call))
     assert target.read_bytes() == BODY
     assert names(target.parent) == ["data.zip"]
     assert calls[-1] == (len(BODY), len(BODY))
@@ -154,13 +152,6 @@ def test_parts_of_a_changed_file_are_not_joined(
     assert fetch(site.url, tmp_path / "data.zip").read_bytes() == OTHER
 
 
-@pytest.mark.parametrize("length", [True, False])
-def test_file_above_the_limit_is_rejected(site: Site, tmp_path: Path, length: bool) -> None:
-    site.answers(file(length=length))
-    with pytest.raises(DownloadError, match=r"more than 100,000 bytes$"):
-        fetch(site.url, tmp_path / "data.zip", limit=100_000)
-
-
 # --- pages and errors of servers
 
 FORM = """<!DOCTYPE html><html><head><title>Google Drive - Virus scan warning</title></head><body>
@@ -183,9 +174,7 @@ def test_confirmation_form_is_submitted_also_when_resuming(site: Site, tmp_path:
 )
 def test_web_page_instead_of_the_file_fails_with_its_title(site: Site, tmp_path: Path, page: str, title: str) -> None:
     site.answers(text(page))
-    message = failure(site.url, tmp_path / "data.zip", PAGE)
-    assert title in message
-    assert PAGE in message
+    assert title in failure(site.url, tmp_path / "data.zip")
     assert names(tmp_path) == []
 
 
@@ -218,11 +207,9 @@ def test_addresses_other_than_https_are_rejected(tmp_path: Path, url: str) -> No
 # --- no network, no disk
 
 
-def test_refused_connection_explains_the_manual_download(tmp_path: Path) -> None:
-    message = failure(refused(), tmp_path / "Set-4.3K.zip", PAGE)
+def test_refused_connection_fails_with_the_reason(tmp_path: Path) -> None:
+    message = failure(refused(), tmp_path / "data.zip")
     assert re.search(r": cannot reach 127\.0\.0\.1:\d+ \(Connection refused\)", message)
-    for place in (PAGE, str(tmp_path / "Set-4.3K.zip"), f"unpack it into {tmp_path / 'Set-4.3K'}"):
-        assert place in message
 
 
 def test_part_that_cannot_be_written_fails_at_once(site: Site, tmp_path: Path) -> None:

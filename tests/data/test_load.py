@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import os
@@ -85,16 +84,11 @@ def test_matrices_of_features_and_labels_are_read_as_a_pair(tmp_path: Path) -> N
     assert data.label_names == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("which", ["trn_X_Xf.txt", "trn_X_Y.txt"])
-def test_one_matrix_of_a_pair_finds_the_other(tmp_path: Path, which: str) -> None:
+@pytest.mark.parametrize(("which", "missing"), [("trn_X_Xf.txt", "labels"), ("trn_X_Y.txt", "features")])
+def test_one_matrix_of_a_pair_is_rejected(tmp_path: Path, which: str, missing: str) -> None:
     write_files(tmp_path, trn_X_Xf__txt=XC_MATRIX_X, trn_X_Y__txt=XC_MATRIX_Y)
-    assert load(tmp_path / which).train.Y.toarray().tolist() == Y
-
-
-def test_one_matrix_without_the_other_is_rejected(tmp_path: Path) -> None:
-    write_files(tmp_path, trn_X_Xf__txt=XC_MATRIX_X)
-    with pytest.raises(DataError, match="one file of labels with Y in its name"):
-        load(tmp_path / "trn_X_Xf.txt")
+    with pytest.raises(DataError, match=f"{which}, expected a folder with one file of {missing}, with . in its name"):
+        load(tmp_path / which)
 
 
 def test_pair_of_different_lengths_is_rejected(tmp_path: Path) -> None:
@@ -172,9 +166,9 @@ def test_npz_pairs_are_read(tmp_path: Path, names: tuple[str, str], matrix: Any)
         ({"data": np.array([{}], dtype=object)}, "an invalid sparse matrix"),
         (
             {"format": b"csr", "shape": [1, 2], "data": [np.nan], "indices": [0], "indptr": [0, 1]},
-            "NaN or infinite",
+            "NaN, infinite or too large",
         ),
-        ({"format": b"csr", "shape": [1, 2], "data": [1e300], "indices": [0], "indptr": [0, 1]}, "overflows"),
+        ({"format": b"csr", "shape": [1, 2], "data": [1e300], "indices": [0], "indptr": [0, 1]}, "too large"),
         (
             {"format": b"csr", "shape": [1, 2], "data": [1.0], "indices": [5], "indptr": [0, 1]},
             "an invalid sparse matrix",
@@ -253,7 +247,7 @@ def test_label_names_file_sets_order_names_and_unseen_labels(tmp_path: Path) -> 
         ('{"labels": []}', "without title and text"),
         ('{"text": "a", "labels": []', "one JSON object per line"),
         ("[1]", "one JSON object per line"),
-        ('{"text": "a\\ud800", "labels": []}', "lone surrogate"),
+        ('{"text": "a\\ud800", "labels": []}', "surrogates not allowed"),
         ('{"id": {}, "text": "a", "labels": []}', "integer as id"),
         ("[" * 100_000, "one JSON object per line"),
     ],
@@ -435,17 +429,6 @@ def test_readme_and_license_files_are_ignored(tmp_path: Path) -> None:
     assert len(load(tmp_path / "wrapped").train) == 2
 
 
-def test_pair_is_found_next_to_filters_and_names(tmp_path: Path) -> None:
-    write_files(
-        tmp_path,
-        trn_X_Xf__txt=XC_MATRIX_X,
-        trn_X_Y__txt=XC_MATRIX_Y,
-        filter_labels_train__txt="1 1\n",
-        labels__txt="1 2\n",
-    )
-    assert load(tmp_path / "trn_X_Xf.txt").train.Y.toarray().tolist() == Y
-
-
 def test_vocabulary_next_to_text_is_ignored(tmp_path: Path) -> None:
     write_files(tmp_path, train__jsonl=JSONL, vocab__txt="a\nb\n")
     assert load(tmp_path).feature_names is None
@@ -472,11 +455,9 @@ def test_pipe_is_rejected_without_waiting(tmp_path: Path) -> None:
 
 def test_several_threads_read_tables_with_large_cells(tmp_path: Path) -> None:
     write_files(tmp_path, big__csv=f"text,labels\n{'x' * 200_000},a\n", small__csv=CSV)
-    before = csv.field_size_limit()
     with ThreadPoolExecutor(4) as pool:
         sets = list(pool.map(load, [tmp_path / name for name in ("big.csv", "small.csv") * 20]))
     assert len(sets) == 40
-    assert csv.field_size_limit() == before
 
 
 def test_missing_path_or_unknown_name_is_rejected_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,7 +493,7 @@ def test_archives_and_workbooks_are_rejected_by_name(tmp_path: Path, member: str
 
 def test_single_npz_without_a_side_in_its_name_is_rejected(tmp_path: Path) -> None:
     save_npz(tmp_path / "mine.npz", csr_matrix(X))
-    with pytest.raises(DataError, match="one file of features with X in its name"):
+    with pytest.raises(DataError, match="one file of features, with X in its name"):
         load(tmp_path / "mine.npz")
 
 

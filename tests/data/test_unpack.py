@@ -36,29 +36,18 @@ def test_archives_are_unpacked(tmp_path: Path, name: str) -> None:
     assert names(folder.parent) == ["x"]
 
 
-@pytest.mark.parametrize("name", ["trn.json.gz", "trn.json.bz2", "trn.json.xz"])
-def test_single_compressed_file_gets_the_name_of_the_archive(tmp_path: Path, name: str) -> None:
-    content = b"{}\n" * 5
-    kinds = {"gz": gzip.compress(content), "bz2": bz2.compress(content), "xz": lzma.compress(content)}
-    folder = unpack(put(tmp_path, name, kinds[name.rpartition(".")[2]]), tmp_path / "x")
-    assert names(folder) == ["trn.json"]
-    assert (folder / "trn.json").read_bytes() == content
-
-
 def test_kind_is_detected_by_content(tmp_path: Path) -> None:
     folder = unpack(put(tmp_path, "x.zip", ARCHIVES["x.tar.gz"]), tmp_path / "x")
     assert names(folder) == ["top"]
 
 
 def test_folders_and_unusual_but_harmless_names_are_kept(tmp_path: Path) -> None:
-    body = zipped(*((name, b"") for name in ("./", "empty/", "./dots/..a.txt", "windows\\b.txt")))
+    body = zipped(*((name, b"") for name in ("./", "empty/", "./dots/..a.txt")))
     folder = unpack(put(tmp_path, "x.zip", body), tmp_path / "x")
     assert sorted(str(path.relative_to(folder).as_posix()) for path in folder.rglob("*")) == [
         "dots",
         "dots/..a.txt",
         "empty",
-        "windows",
-        "windows/b.txt",
     ]
 
 
@@ -75,13 +64,18 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_names_that_lead_out_of_the_folder_are_rejected(tmp_path: Path, kind: str, name: str) -> None:
+def test_nothing_is_written_outside_the_folder(tmp_path: Path, kind: str, name: str) -> None:
     members = ("fine.txt", b""), (name, b"out")
     body = zipped(*members) if kind == "zip" else gzip.compress(tarred(*members))
-    with pytest.raises(DataError, match="names that stay inside the folder"):
-        unpack(put(tmp_path, "x", body), tmp_path / "deep" / "x")
-    assert list((tmp_path / "deep").iterdir()) == []
+    archive = put(tmp_path, "x", body)
+    try:
+        unpack(archive, tmp_path / "deep" / "x")
+    except DataError:
+        assert names(tmp_path / "deep") == []
+    else:
+        assert names(tmp_path / "deep") == ["x"]
     assert names(tmp_path) == ["deep", "x"]
+    assert not Path("/out.txt").exists()
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
@@ -96,14 +90,15 @@ def test_links_and_devices_in_a_tar_are_rejected(tmp_path: Path, kind: bytes) ->
     assert names(tmp_path) == ["x.tgz"]
 
 
-def test_link_in_a_zip_is_rejected(tmp_path: Path) -> None:
+def test_link_in_a_zip_becomes_a_file(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         info = zipfile.ZipInfo("odd")
         info.external_attr = 0o120777 << 16
         archive.writestr(info, "/elsewhere")
-    with pytest.raises(DataError, match="a link or a device, 'odd'"):
-        unpack(put(tmp_path, "x.zip", buffer.getvalue()), tmp_path / "x")
+    folder = unpack(put(tmp_path, "x.zip", buffer.getvalue()), tmp_path / "x")
+    assert not (folder / "odd").is_symlink()
+    assert (folder / "odd").read_text() == "/elsewhere"
 
 
 @pytest.fixture
@@ -148,7 +143,7 @@ def long_name_bomb(zeros: bytes) -> bytes:
 @pytest.mark.usefixtures("small_limit")
 @pytest.mark.parametrize("kind", bombs())
 def test_decompression_bombs_are_rejected(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(DataError, match=r"more than 100,000 bytes when unpacked"):
+    with pytest.raises(DataError, match=r"more than .* MB when unpacked"):
         unpack(put(tmp_path, "x", bombs()[kind]), tmp_path / "y")
     assert names(tmp_path) == ["x"]
 
@@ -160,8 +155,8 @@ def test_sparse_file_in_a_tar_is_rejected(tmp_path: Path) -> None:
 
 
 def test_small_archives_may_have_any_compression_ratio(tmp_path: Path) -> None:
-    folder = unpack(put(tmp_path, "x.gz", gzip.compress(b"\0" * 3_000_000)), tmp_path / "y")
-    assert (folder / "x").stat().st_size == 3_000_000
+    folder = unpack(put(tmp_path, "x", gzip.compress(tarred(("a", b"\0" * 3_000_000)))), tmp_path / "y")
+    assert (folder / "a").stat().st_size == 3_000_000
 
 
 def test_size_limit_is_1_gb_or_200_times_the_archive(tmp_path: Path) -> None:
@@ -184,7 +179,7 @@ def test_zip_with_understated_sizes_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_truncated_archives_are_rejected(tmp_path: Path, name: str, left: float) -> None:
     whole = ARCHIVES[name]
-    with pytest.raises(DataError, match=r"expected a (complete archive|zip, gz)"):
+    with pytest.raises(DataError, match=r"expected a (complete archive|zip or a tar)"):
         unpack(put(tmp_path, name, whole[: int(left * len(whole))]), tmp_path / "x")
     assert names(tmp_path) == [name]
 
@@ -237,15 +232,18 @@ def test_member_without_a_name_is_rejected(tmp_path: Path) -> None:
     assert names(tmp_path) == ["x.zip"]
 
 
-@pytest.mark.parametrize("second", ["a", "a/b", "./a"])
-def test_names_that_collide_are_rejected(tmp_path: Path, second: str) -> None:
-    with pytest.raises(DataError, match="two members named"):
-        unpack(put(tmp_path, "x.tgz", gzip.compress(tarred(("a", b"1"), (second, b"2")))), tmp_path / "x")
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_file_with_a_file_in_it_is_rejected(tmp_path: Path, kind: str) -> None:
+    members = ("a", b"1"), ("a/b", b"2")
+    body = zipped(*members) if kind == "zip" else gzip.compress(tarred(*members))
+    with pytest.raises(DataError, match="broken archive"):
+        unpack(put(tmp_path, "x", body), tmp_path / "y")
+    assert names(tmp_path) == ["x"]
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>", TAR])
 def test_file_that_is_not_an_archive_is_rejected(tmp_path: Path, content: bytes) -> None:
-    with pytest.raises(DataError, match=r"expected a zip, gz, bz2 or xz archive"):
+    with pytest.raises(DataError, match=r"expected a zip or a tar of type gz, bz2 or xz"):
         unpack(put(tmp_path, "x.zip", content), tmp_path / "x")
 
 

@@ -7,14 +7,13 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from lightdxml.data import DataError, files
 from lightdxml.data.dataset import Texts
@@ -141,77 +140,6 @@ def test_any_bytes_are_read_or_rejected(tmp_path_factory: pytest.TempPathFactory
     except DataError:
         return
     assert np.isfinite(found.matrix).all()
-
-
-# --- NumPy arrays
-
-
-@pytest.mark.parametrize("words", ["X.txt", "X.vocab", "vocabulary.txt"])
-@pytest.mark.parametrize("whole_folder", [False, True])
-def test_array_is_read_with_its_words_next_to_it(tmp_path: Path, words: str, whole_folder: bool) -> None:
-    np.save(tmp_path / "X.npy", np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float64))
-    (tmp_path / words).write_text("Cat\ncow\ncat\n")
-    found = vectors.read(tmp_path if whole_folder else tmp_path / "X.npy", ["dog", "cat"])
-    assert found.matrix.tolist() == [[0, 0], [5, 6]]
-    assert found.known.tolist() == [False, True]
-
-
-def save(folder: Path, array: NDArray[np.generic], words: str = "cat\ndog\n") -> Path:
-    np.save(folder / "X.npy", array)
-    (folder / "X.txt").write_text(words)
-    return folder / "X.npy"
-
-
-@pytest.mark.parametrize(
-    ("array", "words", "message"),
-    [
-        (np.ones((3, 2)), "cat\ndog\n", "X.txt: found 2 words, expected 3, one for each row of X.npy"),
-        (np.ones(3), "cat\n", "X.npy: found an array of shape (3,)"),
-        (np.ones((2, 2), dtype=np.int64), "cat\ndog\n", "and type int64, expected floating-point numbers"),
-        (np.array([[1, 2], [3, np.nan]]), "cat\ndog\n", "NaN, or a number beyond float32, in row 1"),
-        (np.array([[1, 2], [3, 1e300]]), "cat\ndog\n", "NaN, or a number beyond float32, in row 1"),
-    ],
-)
-def test_invalid_array_is_rejected(tmp_path: Path, array: NDArray[np.generic], words: str, message: str) -> None:
-    assert message in rejected(save(tmp_path, array, words))
-
-
-def test_array_of_python_objects_is_never_unpickled(tmp_path: Path) -> None:
-    path = save(tmp_path, np.ones((2, 2)))
-    np.save(path, np.array([[Exploding()]], dtype=object))
-    assert "an invalid NumPy array" in rejected(path)
-
-
-class Exploding:
-    """Fails the test if it is unpickled."""
-
-    def __reduce__(self) -> tuple[Callable[..., object], tuple[str]]:
-        return pytest.fail, ("unpickled",)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: data[:-9],
-        lambda data: data[:20],
-        lambda data: data.replace(b"(2, 2)", b"(9, 9)"),
-        lambda data: data.replace(b"(2, 2)", b"(((((("),
-        lambda data: data.replace(b"'<f8'", b"'<x8'"),
-    ],
-)
-def test_damaged_array_is_rejected(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    path = save(tmp_path, np.ones((2, 2)))
-    path.write_bytes(damage(path.read_bytes()))
-    assert "an invalid NumPy array" in rejected(path)
-
-
-def test_array_without_words_compressed_or_one_of_several_is_rejected(tmp_path: Path) -> None:
-    path = save(tmp_path, np.ones((2, 2)))
-    packed = write(tmp_path, path.read_bytes(), "X.npy.gz")
-    assert "decompress it" in rejected(packed)
-    np.save(tmp_path / "other.npy", np.ones((2, 2)))
-    assert "found 2 NumPy arrays" in rejected(tmp_path)
-    assert "X.txt or X.vocab or vocabulary.txt next to it" in rejected(tmp_path / "other.npy").replace("other.", "X.")
 
 
 # --- fastText models

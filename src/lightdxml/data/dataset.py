@@ -76,11 +76,8 @@ class Texts(Sequence[str]):
 
     def take(self, rows: NDArray[np.int64]) -> Texts:
         """Return the texts of these rows, in this order."""
-        titles = self.titles
-        return Texts(
-            [self.bodies[i] for i in rows.tolist()],
-            None if titles is None else [titles[i] for i in rows.tolist()],
-        )
+        titles = None if self.titles is None else [self.titles[i] for i in rows.tolist()]
+        return Texts([self.bodies[i] for i in rows.tolist()], titles)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,14 +7,12 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 
-_FIELD_SECTIONS = frozenset(
-    (
-        *("parameters", "other parameters", "attributes", "class attributes"),
-        *("returns", "yields", "receives", "raises", "warns"),
-    )
+_FIELD_SECTIONS = (
+    *("parameters", "other parameters", "attributes", "class attributes"),
+    *("returns", "yields", "receives", "raises", "warns"),
 )
-_SECTIONS_WITHOUT_PROSE = frozenset(("see also", "examples", "example", "references", "methods"))
-_ADMONITIONS = frozenset(("note", "warning", "important", "tip", "hint", "caution", "attention", "rubric"))
+_SECTIONS_WITHOUT_PROSE = ("see also", "examples", "example", "references", "methods")
+_ADMONITIONS = ("note", "warning", "important", "tip", "hint", "caution", "attention", "rubric")
 
 _TITLE = re.compile(r"\s*[A-Za-z][A-Za-z ]*:?\s*")
 _UNDERLINE = re.compile(r"\s*(?:-{3,}|={3,})")

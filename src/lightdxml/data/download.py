@@ -8,18 +8,17 @@ from pathlib import Path
 import requests
 
 from lightdxml.data.errors import DataError
-from lightdxml.data.fetch import ProgressCallback, fetch
+from lightdxml.data.fetch import DownloadError, ProgressCallback, fetch
 from lightdxml.data.folder import innermost
 from lightdxml.data.load import load_path
 from lightdxml.data.registry import PAGE, Entry, cache_folder
-from lightdxml.data.unpack import archive_suffix, unpack
+from lightdxml.data.unpack import unpack
 
 
 def get(
     entry: Entry,
     *,
     raw: bool = False,
-    folder: Path | None = None,
     url: str | None = None,
     force: bool = False,
     progress: ProgressCallback | None = None,
@@ -33,8 +32,6 @@ def get(
         The data set. Its sizes must be those of the registry, except the number of features of raw text.
     raw
         Get the raw text instead of the bag of words. Its folder ends in ``-raw``.
-    folder
-        The parent folder, instead of `cache_folder()`.
     url
         The address of the archive, instead of the registry's.
     force
@@ -45,35 +42,33 @@ def get(
     Raises
     ------
     DownloadError
-        If the download fails.
+        If the download fails. The message explains a manual download.
     DataError
-        If the archive is not that data set. It is kept with the suffix ``.suspect``.
+        If the archive is not that data set. The archive, and what was unpacked, are kept.
     """
-    root = cache_folder() if folder is None else folder
-    home = root / (f"{entry.name}-raw" if raw else entry.name)
+    home = cache_folder() / (f"{entry.name}-raw" if raw else entry.name)
     if not force and home.is_dir() and any(home.iterdir()):
         return home
     source = entry.url(raw) if url is None else url
-    # Addresses of Google Drive have no suffix; its archives are zips.
-    archive = root / (home.name + (archive_suffix(source.partition("?")[0]) or ".zip"))
+    archive, fresh = (home.with_name(f"{home.name}{suffix}") for suffix in (".zip", ".unchecked"))
     downloaded = force or url is not None or not archive.exists()
     if downloaded:
-        fetch(source, archive, progress=progress, page=PAGE, session=session)
-    fresh = home.with_name(home.name + ".fresh")
+        try:
+            fetch(source, archive, progress=progress, session=session)
+        except DownloadError as error:
+            manual = f"download it from {PAGE} and save it as {archive} or unpack it into {home}"
+            raise DownloadError(f"{error}; or {manual}") from error
     shutil.rmtree(fresh, ignore_errors=True)
     try:
         content = innermost(unpack(archive, fresh))
         _check_sizes(entry, raw, content)
-    except ValueError as error:
-        raise _set_aside(error, archive, fresh, home) from error
-    # The old folder is removed only after the new one is in its place.
-    old = home.with_name(home.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if home.exists():
-        home.replace(old)
+    except DataError as error:
+        expected = f"{error.expected} (the archive is kept as {archive}; --force downloads it again)"
+        raise DataError(error.path, error.found, expected, line=error.line) from error
+    # If the process is killed here, the archive is still there.
+    shutil.rmtree(home, ignore_errors=True)
     content.replace(home)
-    for path in (fresh, old):
-        shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(fresh, ignore_errors=True)
     if downloaded:  # an archive from a manual download stays
         archive.unlink()
     return home
@@ -91,18 +86,3 @@ def _check_sizes(entry: Entry, raw: bool, folder: Path) -> None:
     if wrong:
         found, wanted = (", ".join(f"{pair[i]} {what}" for what, pair in wrong.items()) for i in (0, 1))
         raise DataError(folder, found, f"{wanted} in {entry.name}")
-
-
-def _set_aside(error: ValueError, archive: Path, fresh: Path, home: Path) -> DataError:
-    """Rename archive and folder, so that nothing is lost and nobody uses them; return the error with the new paths."""
-    fault = error if isinstance(error, DataError) else DataError(fresh, str(error), home.name)
-    path, names = fault.path, []
-    for old, name in ((archive, archive.name), (fresh, home.name)):
-        if old.exists():
-            new = home.with_name(f"{name}.suspect")
-            shutil.rmtree(new, ignore_errors=True)
-            old.replace(new)
-            names.append(new.name)
-            path = new / path.relative_to(old) if path.is_relative_to(old) else path
-    expected = f"{fault.expected}; the download is kept as {' and '.join(names)} in {home.parent}"
-    return DataError(path, fault.found, expected, line=fault.line)

@@ -11,19 +11,16 @@ from urllib.parse import urljoin, urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
 from lightdxml import __version__
 from lightdxml.data.errors import excerpt
-from lightdxml.data.unpack import stem
 
 ProgressCallback = Callable[[int, "int | None"], None]
 
 _CHUNK = 1 << 16
 _PAGE_LIMIT = 1 << 20
-_LARGEST = 64 << 30  # bytes; the archives of the repository are far smaller
 _TIMEOUT = 30.0  # seconds without an answer after which a connection counts as broken
 _ATTEMPTS = 5  # in a row without progress
 _BUSY = (408, 500, 502, 503, 504)
@@ -60,15 +57,9 @@ def https_session() -> requests.Session:
 
 
 def fetch(
-    url: str,
-    target: Path,
-    *,
-    progress: ProgressCallback | None = None,
-    page: str | None = None,
-    session: requests.Session | None = None,
-    limit: int = _LARGEST,
-) -> Path:
-    """Download a file and return `target`. A partial file of an earlier download is resumed.
+    url: str, target: Path, *, progress: ProgressCallback | None = None, session: requests.Session | None = None
+) -> None:
+    """Download a file. A partial file of an earlier download is resumed.
 
     The download grows in `target` + ``.part`` and is renamed when it is complete.
 
@@ -80,19 +71,16 @@ def fetch(
         The file to write; an existing file is replaced.
     progress
         Called with the number of bytes so far and the total, None if the server does not state it.
-    page
-        A web page for a manual download, for the error message.
     session
         The session, instead of `https_session()`.
-    limit
-        The largest number of bytes.
 
     Raises
     ------
     DownloadError
         If the download fails. The message says why, and whether it can be resumed.
     """
-    download = _Download(url, target, progress, page, session or https_session(), limit)
+    part, tag = (target.with_name(f"{target.name}{suffix}") for suffix in (".part", ".part.tag"))
+    download = _Download(url, part, tag, progress, session or https_session())
     target.parent.mkdir(parents=True, exist_ok=True)
     failures = 0
     while True:
@@ -104,40 +92,22 @@ def fetch(
             if failures == _ATTEMPTS:
                 raise download.error(str(error)) from error
         else:
-            download.part.replace(target)
-            download.tag.unlink(missing_ok=True)
-            return target
+            part.replace(target)
+            tag.unlink(missing_ok=True)
+            return
 
 
 @dataclass(frozen=True)
 class _Download:
     url: str
-    target: Path
+    part: Path  # the partial file
+    tag: Path  # the file of its address and version
     progress: ProgressCallback | None
-    page: str | None
     session: requests.Session
-    limit: int
-
-    @property
-    def part(self) -> Path:
-        return self.target.with_name(f"{self.target.name}.part")
-
-    @property
-    def tag(self) -> Path:
-        """The file of the address and the version of the partial file."""
-        return self.target.with_name(f"{self.target.name}.part.tag")
 
     @property
     def size(self) -> int:
         return self.part.stat().st_size if self.part.exists() else 0
-
-    def error(self, what: str) -> DownloadError:
-        manual = ""
-        if self.page is not None:
-            folder = self.target.with_name(stem(self.target.name))
-            manual = f"; download it from {self.page} and save it as {self.target} or unpack it into {folder}"
-        kept = f"; {self.size} bytes are kept in {self.part}, and the same command resumes" if self.version else ""
-        return DownloadError(f"{self.url}: {what}{manual}{kept}")
 
     @property
     def version(self) -> str:
@@ -148,46 +118,42 @@ class _Download:
             return ""
         return version if url == self.url and self.size else ""
 
+    def error(self, what: str) -> DownloadError:
+        kept = f"; {self.size} bytes are kept in {self.part}, and the same command resumes" if self.version else ""
+        return DownloadError(f"{self.url}: {what}{kept}")
+
     def attempt(self) -> None:
         """Download the rest of the file over one connection."""
-        size, version = (self.size, self.version) if self.version else (0, "")
+        version = self.version
+        size = self.size if version else 0
         with self._request({"Range": f"bytes={size}-", "If-Range": version} if version else {}) as response:
-            if response.status_code != 200:
+            if response.status_code == 200:
+                size = 0
+            else:
                 here = response.headers.get("Content-Range", "").startswith(f"bytes {size}-")
                 if response.status_code == 416 or not here or _version(response) not in ("", version):
                     self.tag.unlink(missing_ok=True)
                     raise _BrokenError("the server sent a part that does not fit the partial file")
-            else:
-                size = 0
             try:
                 self._store(response, size)
             except HTTPError as error:
                 raise _BrokenError(f"the connection broke ({_reason(error)})") from error
-            except DownloadError:
-                raise
             except OSError as error:
                 raise self.error(f"{self.part} cannot be written ({_reason(error)})") from error
 
     def _store(self, response: requests.Response, size: int) -> None:
         length = response.headers.get("Content-Length", "")
         total = size + int(length) if length.isdecimal() else None
-        self._check_size(total or 0)
         if size == 0:
             self.part.write_bytes(b"")  # emptied first: a new version must never describe old bytes
             self.tag.write_text(f"{self.url}\n{_version(response)}", encoding="utf-8")
         with self.part.open("ab") as file:
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
                 size += file.write(chunk)
-                self._check_size(size)
                 if self.progress is not None:
                     self.progress(size, total)
         if total is not None and size < total:
             raise _BrokenError(f"the connection ended at {size} of {total} bytes")
-
-    def _check_size(self, size: int) -> None:
-        if size > self.limit:
-            self.tag.unlink(missing_ok=True)  # nothing to resume
-            raise self.error(f"the file has more than {self.limit:,} bytes")
 
     def _request(self, headers: dict[str, str]) -> requests.Response:
         """Return the response with the file; submit a confirmation form if there is one."""
@@ -196,7 +162,7 @@ class _Download:
         for _ in range(2):
             try:
                 response = self.session.get(address, params=fields, headers=headers, stream=True, timeout=_TIMEOUT)
-            except (InvalidSchema, InvalidURL, MissingSchema) as error:
+            except ValueError as error:  # what requests raises for addresses
                 raise self.error(f"not a valid https address ({error})") from error
             except requests.RequestException as error:
                 raise self.error(f"cannot reach {urlsplit(address).netloc} ({_reason(error)})") from error

@@ -103,19 +103,10 @@ def unpacked_limit(path: Path) -> int:
     return max(_FREE_BYTES, _RATIO * path.stat().st_size)
 
 
-class _Budget:
-    """Counts the decompressed bytes of a file and raises a `DataError` above the limit."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._limit = unpacked_limit(path)
-        self._used = 0
-
-    def spend(self, size: int) -> None:
-        self._used += size
-        if self._used > self._limit:
-            found = f"more than {self._limit >> 20:,} MB when unpacked, from {self._path.stat().st_size:,} bytes"
-            raise DataError(self._path, found, "a smaller file: if the data is real, decompress the file first")
+def too_large(path: Path) -> DataError:
+    """Return the error for a file that decompresses to more bytes than `unpacked_limit`."""
+    found = f"more than {unpacked_limit(path) >> 20:,} MB when unpacked, from {path.stat().st_size:,} bytes"
+    return DataError(path, found, "a smaller file: if the data is real, decompress the file first")
 
 
 def too_long(path: Path, number: int | None = None, longest: int = LONGEST_LINE) -> DataError:
@@ -128,7 +119,7 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
 
     All blocks share one buffer: the next block overwrites the last one.
     """
-    budget = _Budget(path)
+    limit, used = unpacked_limit(path), 0
     buffer = bytearray(_BLOCK_BYTES)
     filled = 0
     first = True
@@ -136,7 +127,9 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
         with memoryview(buffer) as view:
             while filled < len(buffer) and (n := stream.readinto(view[filled:])):  # type: ignore[attr-defined]
                 filled += n
-                budget.spend(n)
+                used += n
+                if used > limit:
+                    raise too_large(path)
         if first and buffer.startswith(UTF8_BOM):
             del buffer[: len(UTF8_BOM)]
             filled -= len(UTF8_BOM)
@@ -158,12 +151,14 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
 
 def byte_lines(path: Path, stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a stream with their numbers from 1, line ends included, without a byte-order mark."""
-    budget = _Budget(path)
+    limit, used = unpacked_limit(path), 0
     # Splitting a compressed stream into lines is faster with a buffer in C.
     plain = isinstance(stream, io.BufferedReader)
     buffered = stream if plain else io.BufferedReader(cast("io.RawIOBase", stream), 1 << 20)
     for number, line in enumerate(iter(partial(buffered.readline, longest), b""), start=1):
-        budget.spend(len(line))
+        used += len(line)
+        if used > limit:
+            raise too_large(path)
         if len(line) == longest:
             raise too_long(path, number, longest)
         if number == 1:
@@ -184,13 +179,9 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
-        place = excerpt(line[max(0, error.start - 20) : error.start + 20])
-        raise DataError(
-            path,
-            f"bytes that are not {encoding}: {place}",
-            f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)",
-            line=number,
-        ) from error
+        found = f"bytes that are not {encoding}: {excerpt(line[max(0, error.start - 20) : error.start + 20])}"
+        expected = f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)"
+        raise DataError(path, found, expected, line=number) from error
 
 
 def base_name(path: Path) -> str:

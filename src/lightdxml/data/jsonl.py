@@ -53,21 +53,13 @@ def parse_record(path: Path, number: int, line: str) -> Mapping[str, Any]:
     """Parse the JSON object of a line."""
     try:
         record = json.loads(line)
+        if "\\u" in line:
+            json.dumps(record, ensure_ascii=False).encode()  # fails for an escaped lone surrogate
     except (ValueError, RecursionError) as error:
         raise DataError(path, f"{excerpt(line)} ({error})", "one JSON object per line", line=number) from error
     if not isinstance(record, Mapping):
         raise DataError(path, excerpt(line), "one JSON object per line", line=number)
-    if "\\u" in line:
-        _check_surrogates(path, number, record)
     return record
-
-
-def _check_surrogates(path: Path, number: int, record: Mapping[str, Any]) -> None:
-    """Raise a `DataError` for a lone surrogate: JSON can escape one, but no text file can hold it."""
-    try:
-        json.dumps(record, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise DataError(path, "an escaped lone surrogate", "valid Unicode characters", line=number) from error
 
 
 def title_and_body(path: Path, number: int, record: Mapping[str, Any], body: str) -> tuple[str | None, str | None]:

@@ -150,6 +150,5 @@ def ordered_names(names: list[str] | dict[str, str]) -> list[str]:
 def write_names(path: Path, names: Sequence[str]) -> None:
     """Write names as a JSON list, one per line. Any name reads back the same."""
     with writing_text(path) as stream:
-        stream.write("[")
-        stream.write(",".join(f"\n{json.dumps(name, ensure_ascii=False)}" for name in names))
-        stream.write("\n]\n")
+        json.dump(list(names), stream, ensure_ascii=False, indent=0)
+        stream.write("\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 from lightdxml.data import id_files, jsonl, npz, table, xc_text
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
-from lightdxml.data.detect import Format, Part, detect, detect_or_none, part_of, side_of
+from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name
 from lightdxml.data.folder import FolderFiles, entries, innermost, scan
@@ -66,17 +66,10 @@ def load_path(path: Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
-    files = [path]
-    kind = detect(path, options.encoding)
-    if kind in _MATRICES:
-        nearby = scan(path.parent, options.encoding)
-        candidates = {*nearby.others, *(file for files in nearby.parts.values() for file in files)}
-        alike = [file for file in candidates if part_of(file) == part_of(path) and side_of(file) != side_of(path)]
-        files += sorted(file for file in alike if detect_or_none(file, options.encoding) == kind)
     index = LabelIndex()
-    parts: _Parts = {"train": _read_part(path, "train", files, index, options)}
-    names = index.names if kind in _NAMED else None
-    return _combine(path, base_name(path).partition(".")[0], parts, names, None)
+    part = _read_part(path, "train", [path], index, options)
+    names = index.names if part.format in _NAMED else None
+    return _combine(path, base_name(path).partition(".")[0], {"train": part}, names, None)
 
 
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
@@ -107,7 +100,7 @@ def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelInde
     """Read the file, or the pair of feature and label matrices, of one split."""
     kinds = [detect(path, options.encoding) for path in files]
     if all(kind in _MATRICES for kind in kinds):
-        return _Part(_read_pair(folder, files), files[0], kinds[0])
+        return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
     if len(files) > 1:
         names = " and ".join(path.name for path in files)
         raise DataError(folder, f"several files for {part}: {names}", "one file, or one X and one Y")
@@ -125,14 +118,14 @@ def _read_file(path: Path, kind: Format, index: LabelIndex, options: ReadOptions
     return Split(Y=Y, X=X)
 
 
-def _read_pair(folder: Path, files: Sequence[Path]) -> Split:
+def _read_pair(folder: Path, files: dict[Path, Format]) -> Split:
     sides = {side: [path for path in files if side_of(path) == side] for side in ("X", "Y")}
     for side, what in (("X", "features"), ("Y", "labels")):
         if len(sides[side]) != 1:
             names = ", ".join(path.name for path in files)
-            raise DataError(folder, names, f"one file of {what} with {side} in its name, next to the other")
+            raise DataError(folder, names, f"a folder with one file of {what}, with {side} in its name")
     (x_path,), (y_path,) = sides["X"], sides["Y"]
-    X, Y = (npz.read(p) if detect(p) == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
+    X, Y = (npz.read(p) if files[p] == "npz" else xc_text.read_matrix(p) for p in (x_path, y_path))
     if X.shape[0] != Y.shape[0]:
         raise DataError(y_path, f"{Y.shape[0]} rows", f"{X.shape[0]}, as in {x_path.name}")
     if (Y.data < 0).any():

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import largest_plausible_size
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import reading, unpacked_limit, writing
+from lightdxml.data.files import reading, too_large, unpacked_limit, writing
 
 MAGIC = b"PK\x03\x04"
 # What NumPy, SciPy and zipfile raise for damaged files; none of them has one error class for that.
@@ -48,9 +48,8 @@ def _read(path: Path, stream: BinaryIO) -> csr_matrix:
     limit = unpacked_limit(path)
     source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
     with zipfile.ZipFile(source) as archive:
-        size = sum(member.file_size for member in archive.infolist())
-    if size > limit:
-        raise DataError(path, f"arrays of {size >> 20:,} MB when unpacked", f"at most {limit >> 20:,} MB")
+        if sum(member.file_size for member in archive.infolist()) > limit:
+            raise too_large(path)
     source.seek(0)
     matrix = scipy.sparse.load_npz(source)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
@@ -62,17 +61,11 @@ def _read(path: Path, stream: BinaryIO) -> csr_matrix:
     # Checked before any conversion: SciPy's compiled code trusts the indices.
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)
-    return _float32(path, csr_matrix(matrix))
-
-
-def _float32(path: Path, matrix: csr_matrix) -> csr_matrix:
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = csr_matrix(matrix).astype(np.float32)
+        matrix.sum_duplicates()
     if not np.all(np.isfinite(matrix.data)):
-        raise DataError(path, "NaN or infinite values", "finite values")
-    with np.errstate(over="ignore"):
-        matrix = matrix.astype(np.float32)
-    matrix.sum_duplicates()
-    if not np.all(np.isfinite(matrix.data)):
-        raise DataError(path, "a value that overflows", "numbers that fit into a float32")
+        raise DataError(path, "NaN, infinite or too large values", "finite numbers that fit into a float32")
     return matrix
 
 

@@ -55,7 +55,7 @@ class Entry:
     labels_per_point: float
     A: float  # the constants of the propensity model
     B: float
-    bow_id: str | None  # Google Drive's id of the bag of words; None if there is none
+    bow_id: str  # Google Drive's id of the bag of words
     raw_id: str | None  # Google Drive's id of the raw text; None if there is none
     resource_key: str | None  # required with `bow_id` for Drive's older files
 
@@ -63,8 +63,7 @@ class Entry:
         """Return the address of the archive with the bag of words, or of the one with the raw text."""
         drive_id = self.raw_id if raw else self.bow_id
         if drive_id is None:
-            kind, other = ("raw text", "bag of words") if raw else ("bag of words", "raw text")
-            raise DataError(self.name, f"no {kind} in the repository", f"a request for its {other}")
+            raise DataError(self.name, "no raw text in the repository", "a request for its bag of words")
         query = {"export": "download", "id": drive_id}
         if self.resource_key is not None and not raw:
             query["resourcekey"] = self.resource_key
@@ -72,8 +71,8 @@ class Entry:
 
 
 def _entry(row: str) -> Entry:
-    name, V, L, n_train, n_test, per_label, per_point, A, B, *drive = row.split()
-    bow_id, raw_id, key = (None if cell == "-" else cell for cell in drive)
+    name, V, L, n_train, n_test, per_label, per_point, A, B, bow_id, *drive = row.split()
+    raw_id, key = (None if cell == "-" else cell for cell in drive)
     counts = (int(V), int(L), int(n_train), int(n_test))
     return Entry(name, *counts, float(per_label), float(per_point), float(A), float(B), bow_id, raw_id, key)
 

@@ -9,8 +9,8 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from types import ModuleType
-from typing import NamedTuple
 
 from lightdxml.data.dataset import Dataset
 from lightdxml.data.docstrings import prose, references, split_sections
@@ -21,17 +21,15 @@ ROOTS = ("numpy", "scipy", "sklearn")
 
 # Skipped modules: tests, build tools and checks, old names of other modules, and modules with side effects on import
 # (`experimental` changes other modules, `distutils` the build tools, `mypy_plugin` requires mypy).
-_SKIPPED = frozenset(
-    (
-        *("tests", "conftest", "testutils", "estimator_checks", "print_coercion_tables"),
-        *("f2py", "setup", "fixes", "externals", "cython_special"),
-        *("core", "compat", "matlib"),
-        *("experimental", "distutils", "mypy_plugin"),
-    )
+_SKIPPED = (
+    *("tests", "conftest", "testutils", "estimator_checks", "print_coercion_tables"),
+    *("f2py", "setup", "fixes", "externals", "cython_special"),
+    *("core", "compat", "matlib"),
+    *("experimental", "distutils", "mypy_plugin"),
 )
 
 # These exist only after an import of `experimental`: the data set must not depend on it.
-_EXPERIMENTAL = frozenset(("HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"))
+_EXPERIMENTAL = ("HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer")
 
 
 def build() -> Dataset:
@@ -58,36 +56,30 @@ def build() -> Dataset:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        documents = list(_distinct(_documents(_survey())))
+        documents = list(_distinct(_documents(*_survey())))
     if not documents:
         expected = "some: run Python without -OO and without PYTHONOPTIMIZE=2"
         raise DataError("NumPy, SciPy and scikit-learn", "no docstrings", expected)
     return split_by_hash("see-also", documents)
 
 
-class _Survey(NamedTuple):
-    canonical: dict[str, str]  # from each public name to the canonical name of the same object
-    docstrings: dict[str, str]  # by canonical name
-
-
-def _survey() -> _Survey:
-    names: dict[object, list[str]] = defaultdict(list)
-    objects: dict[object, object] = {}
+def _survey() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the canonical name of the object of each public name, and docstrings by canonical name."""
+    found: dict[object, tuple[object, list[str]]] = {}
     canonical: dict[str, str] = {}
     for path, module in _modules():
         canonical[path] = module.__name__
         for name, thing in _public_objects(path, module):
-            key = _identity(thing, name)
-            names[key].append(name)
-            objects[key] = thing
+            # Plain values (None, 1.0, "") are shared by unrelated names.
+            key = id(thing) if callable(thing) or _own_docstring(thing) else name
+            found.setdefault(key, (thing, []))[1].append(name)
     docstrings = {}
-    for key, aliases in names.items():
-        thing = objects[key]
-        best = min(aliases, key=lambda name: _rank(name, thing))
+    for thing, aliases in found.values():
+        best = min(aliases, key=partial(_rank, thing))
         canonical.update(dict.fromkeys(aliases, best))
         if doc := _own_docstring(thing):
             docstrings[best] = doc
-    return _Survey(canonical, docstrings)
+    return canonical, docstrings
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
@@ -146,11 +138,6 @@ def _unwrap(thing: object) -> object:
     return inspect.getattr_static(owner if inspect.isclass(owner) else type(owner), thing.__name__, thing)
 
 
-def _identity(thing: object, name: str) -> object:
-    # Plain values (None, 1.0, "") are shared by unrelated names.
-    return id(thing) if callable(thing) or _own_docstring(thing) else name
-
-
 def _own_docstring(thing: object) -> str | None:
     # An instance without a docstring returns that of its class, a plain string in the dictionary of the class.
     inherited = isinstance(vars(type(thing)).get("__doc__"), str | None) and not inspect.isclass(thing)
@@ -160,29 +147,23 @@ def _own_docstring(thing: object) -> str | None:
     return doc if isinstance(doc, str) else None
 
 
-def _rank(name: str, thing: object) -> tuple[int, bool, bool, str]:
+def _rank(thing: object, name: str) -> tuple[int, bool, bool, str]:
     own = str(getattr(thing, "__qualname__", None) or getattr(thing, "__name__", ""))
     full = f"{getattr(thing, '__module__', None)}.{own}"
     return name.count("."), name != full, not name.endswith(f".{own}"), name
 
 
-def _documents(survey: _Survey) -> Iterator[Document]:
+def _documents(canonical: dict[str, str], docstrings: dict[str, str]) -> Iterator[Document]:
     by_last_word = defaultdict(set)
-    for name in survey.canonical.values():
+    for name in canonical.values():
         by_last_word[name.rpartition(".")[2]].add(name)
-    for name, doc in survey.docstrings.items():
-        if "see also" not in doc.lower():
-            continue
+    for name, doc in docstrings.items():
         sections = split_sections(doc)
-        found = (
-            _resolve(reference, name, survey.canonical, by_last_word)
-            for title, lines in sections
-            if title == "see also"
-            for reference in references(lines)
-        )
-        labels = sorted({label for label in found if label and label != name})
-        text = prose(sections)
-        if labels and text:
+        mentioned = [word for title, lines in sections if title == "see also" for word in references(lines)]
+        found = {_resolve(word, name, canonical, by_last_word) for word in mentioned}
+        labels = sorted(label for label in found if label and label != name)
+        text = prose(sections) if labels else ""
+        if text:
             yield Document(name, name.partition(".")[2], text, labels)
 
 
@@ -208,7 +189,4 @@ def _resolve(reference: str, home: str, canonical: dict[str, str], by_last_word:
     ending = f".{reference}"
     elsewhere = [name for name in by_last_word.get(reference.rpartition(".")[2], ()) if name.endswith(ending)]
     nearby = [name for name in elsewhere if name.startswith(f"{scopes[0]}.")]
-    for candidates in (nearby, elsewhere):
-        if len(candidates) == 1:
-            return candidates[0]
-    return None
+    return next((names[0] for names in (nearby, elsewhere) if len(names) == 1), None)

@@ -13,20 +13,9 @@ from typing import Any, BinaryIO, Literal, cast
 
 from scipy.sparse import csr_matrix
 
-from lightdxml.data import table, xc_text
+from lightdxml.data import files, table, xc_text
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import (
-    LONGEST_LINE,
-    UTF8_BOM,
-    as_data_errors,
-    base_name,
-    check_encoding,
-    decode,
-    decompressed,
-    reading,
-    too_long,
-)
 from lightdxml.data.jsonl import parse_record, title_and_body
 
 TextForm = Literal["auto", "lines", "jsonl", "csv"]
@@ -46,13 +35,13 @@ class Batch:
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a file, plain or compressed; `-` is standard input."""
     if str(path) != "-":
-        with reading(path) as stream:
+        with files.reading(path) as stream:
             yield stream
         return
     raw = sys.stdin.buffer
     # Detecting the compression requires a buffer that can peek.
     buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))
-    with as_data_errors(path), decompressed(buffered) as stream:
+    with files.as_data_errors(path), files.decompressed(buffered) as stream:
         yield stream
 
 
@@ -86,7 +75,7 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
 def _detect_form(path: Path, first: str) -> TextForm:
     if first.lstrip().startswith("{"):
         return "jsonl"
-    is_table = base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first) is not None
+    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first) is not None
     return "csv" if is_table else "lines"
 
 
@@ -106,13 +95,8 @@ def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: 
     lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
     rows = table.rows(path, lines, delimiter)
     # Cells may contain line ends, so only the table reader knows where a document ends.
-    while part := _next_rows(rows):
+    while part := [row for _, row in islice(rows, _BATCH_DOCUMENTS)]:
         yield _batch([row.get("id") for row in part], [(row.get("title"), row.get("text")) for row in part])
-
-
-def _next_rows(rows: Iterator[tuple[int, dict[str, str]]]) -> list[dict[str, str]]:
-    with table.any_cell_size():
-        return [row for _, row in islice(rows, _BATCH_DOCUMENTS)]
 
 
 def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:
@@ -131,13 +115,11 @@ def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[B
     number, found = 1, 0
     header: xc_text.Header | None = None
     for lines in _chunks(path, stream):
-        if number == 1:
-            header = xc_text.parse_header(path, lines[0])
-            if header is not None:
-                if header.n_columns != n_features:
-                    claimed = f"a header with {header.n_columns:,} features"
-                    raise DataError(path, claimed, f"the model's {n_features:,}", line=1)
-                number, lines = 2, lines[1:]
+        if number == 1 and (header := xc_text.parse_header(path, lines[0])) is not None:
+            if header.n_columns != n_features:
+                claimed = f"a header with {header.n_columns:,} features"
+                raise DataError(path, claimed, f"the model's {n_features:,}", line=1)
+            number, lines = 2, lines[1:]
         if lines:
             X = xc_text.parse_documents(path, lines, n_features, number)
             if header is not None:
@@ -157,12 +139,12 @@ def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
     first = True
     while block := read(_READ_BYTES):
         if first:
-            check_encoding(path, block)
-            block = block.removeprefix(UTF8_BOM)
+            files.check_encoding(path, block)
+            block = block.removeprefix(files.UTF8_BOM)
             first = False
         rest += block
-        if len(rest) > LONGEST_LINE:
-            raise too_long(path)
+        if len(rest) > files.LONGEST_LINE:
+            raise files.too_long(path)
         end = rest.rfind(b"\n") + 1
         if end:
             lines = [line + b"\n" for line in bytes(rest[: end - 1]).split(b"\n")]
@@ -176,5 +158,5 @@ def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
 def _decoded_chunks(path: Path, stream: BinaryIO, encoding: str) -> Iterator[list[tuple[int, str]]]:
     number = 1
     for lines in _chunks(path, stream):
-        yield [(number + i, decode(path, number + i, line, encoding)) for i, line in enumerate(lines)]
+        yield [(number + i, files.decode(path, number + i, line, encoding)) for i, line in enumerate(lines)]
         number += len(lines)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import csv
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines
 from lightdxml.data.labels import LabelIndex
 
-_SIZE_LIMIT_LOCK = threading.Lock()
+_LONGEST_CELL = 2**31 - 1
 _DELIMITERS = (",", "\t", ";")
 _COLUMNS = ("id", "title", "text", "labels")
 
@@ -58,22 +55,17 @@ def _column_names(line: str, delimiter: str) -> list[str]:
 
 def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
     """Read a table whose first line names the columns, skipping blank lines."""
-    documents = SplitBuilder(path)
-    with any_cell_size():
-        for number, row in _labeled_rows(path, encoding):
-            names = (name.strip() for name in row["labels"].split(label_separator))
-            labels = index.ids(name for name in names if name)
-            documents.add(number, row.get("id"), (row.get("title"), row.get("text")), labels)
-    return documents.split(len(index.names))
-
-
-def _labeled_rows(path: Path, encoding: str) -> Iterator[tuple[int, dict[str, str]]]:
     lines = text_lines(path, encoding)
-    number, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
+    first, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
     delimiter = labeled_delimiter(header)
     if delimiter is None:
-        raise DataError(path, excerpt(header), "columns named text and labels", line=number)
-    yield from rows(path, chain([(number, header)], lines), delimiter)
+        raise DataError(path, excerpt(header), "columns named text and labels", line=first)
+    documents = SplitBuilder(path)
+    for number, row in rows(path, chain([(first, header)], lines), delimiter):
+        names = (name.strip() for name in row["labels"].split(label_separator))
+        labels = index.ids(name for name in names if name)
+        documents.add(number, row.get("id"), (row.get("title"), row.get("text")), labels)
+    return documents.split(len(index.names))
 
 
 def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -83,6 +75,7 @@ def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterat
     for name in _COLUMNS:
         if columns.count(name) > 1:
             raise DataError(path, f"two columns named {name}", "unique column names", line=header_number)
+    csv.field_size_limit(_LONGEST_CELL)  # for the whole process; the default of 128 KB is too little for texts
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
     start = header_number + 1
     try:
@@ -97,14 +90,3 @@ def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterat
     except csv.Error as error:
         line = header_number + reader.line_num
         raise DataError(path, f"a malformed line ({error})", "cells with balanced quotes", line=line) from error
-
-
-@contextmanager
-def any_cell_size() -> Iterator[None]:
-    """Lift the csv module's limit of 128 KB per cell, one thread at a time: the limit is global to the process."""
-    with _SIZE_LIMIT_LOCK:
-        before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)

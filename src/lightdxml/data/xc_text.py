@@ -173,19 +173,15 @@ class _Parser:
         token = excerpt((line.split() or [b""])[0])
         source = "the header says" if self.header else "no more is supported:"
         columns = "features" if self.header is None or self.header.n_labels is not None else "columns"
+        label_ids = f"ids from 0 to {self.n_labels - 1} ({source} {self.n_labels} labels)"
+        feature_ids = f"ids from 0 to {self.n_features - 1} ({source} {self.n_features} {columns})"
         found, expected = {
             parse.BAD_LABEL: (token, "label ids: non-negative integers separated by commas"),
-            parse.LABEL_RANGE: (
-                f"label id {token}",
-                f"ids from 0 to {self.n_labels - 1} ({source} {self.n_labels} labels)",
-            ),
+            parse.LABEL_RANGE: (f"label id {token}", label_ids),
             parse.LABEL_NOT_ALLOWED: (f"label id {token}", "only column:value, as this file has no labels"),
             parse.BAD_FEATURE: (token, "feature:value with a non-negative integer as feature"),
             parse.NO_COLON: (f"{token} without a colon", "feature:value (labels come first, separated by commas)"),
-            parse.FEATURE_RANGE: (
-                token,
-                f"ids from 0 to {self.n_features - 1} ({source} {self.n_features} {columns})",
-            ),
+            parse.FEATURE_RANGE: (token, feature_ids),
             parse.FEATURE_TWICE: (f"a repeated feature in {excerpt(line)}", "each feature once per document"),
             parse.BAD_VALUE: (token, "feature:value with a decimal number as value"),
             parse.NOT_FINITE: (token, "a finite value"),

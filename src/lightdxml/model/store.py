@@ -5,8 +5,6 @@ Every view brings its own arrays and facts, and checks them when it is restored.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from dataclasses import asdict
 from functools import partial
@@ -23,16 +21,11 @@ from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views import VIEWS
-from lightdxml.views.base import Arrays, ModelSizes, View, expect
+from lightdxml.views.base import Arrays, ModelSizes, expect
 
 FORMAT = 1
-_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY = (
-    "manifest.json",
-    "arrays.safetensors",
-    "label_names.json",
-    "vocabulary.json",
-    "history.json",
-)
+_MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
+_LABELS, _WORDS = "label_names.json", "vocabulary.json"
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES = 1 << 12, 1 << 8
@@ -102,16 +95,11 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "metrics": model.metrics,
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
-    stored.write_json(folder / _MANIFEST, {**manifest, "sha256": _checksum(manifest)})
+    stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
 
 
 def _entry(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": sha256(path)}
-
-
-def _checksum(manifest: dict[str, Any]) -> str:
-    """Return the checksum of a manifest's own content."""
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def load(folder: Path, *, verify: bool = True) -> Model:
@@ -128,7 +116,7 @@ def load(folder: Path, *, verify: bool = True) -> Model:
     folder = locate(folder, is_model)
     manifest = read_manifest(folder)
     try:
-        if manifest.pop("sha256", None) != _checksum(manifest):
+        if manifest.pop("sha256", None) != stored.checksum(manifest):
             raise ValueError(f"{_MANIFEST} was changed after the model was written")
         _check_files(folder, manifest["files"])
         arrays = stored.read(folder / _ARRAYS)
@@ -165,8 +153,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if found != FORMAT:
         remedy = "update lightdxml" if found > FORMAT else "train the model again"
         raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
-    content: dict[str, Any] = manifest
-    return content
+    return dict(manifest)
 
 
 def _check_files(folder: Path, files: dict[str, Any]) -> None:
@@ -204,10 +191,8 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
     if not views or any(weight and name not in views for name, weight in blend.weights.items()):
         raise ValueError("its views are not those that its blend names")
     if verify:
-        _check_views(views)
-    names = _read_names(folder / _LABELS, n_labels) if _LABELS in manifest["files"] else None
-    if names is not None and len(names) != n_labels:
-        raise ValueError(f"it has {len(names)} label names for {n_labels} labels")
+        for view in views.values():
+            view.check_values()
     strength = manifest["tail_strength"]
     if type(strength) not in (int, float) or not 0 <= strength <= _MAX_STRENGTH:
         raise ValueError(f"its manifest has tail_strength {strength!r:.30}")
@@ -219,16 +204,11 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
         label_frequency=frequency,
         n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
         tail_strength=float(strength),
-        label_names=names,
+        label_names=_read_names(folder / _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
         vectorizer=_vectorizer(folder, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
-
-
-def _check_views(views: dict[str, View]) -> None:
-    for view in views.values():
-        view.check_values()
 
 
 def _integer(value: Any, low: int, high: int, what: str) -> int:
@@ -243,17 +223,17 @@ def _vectorizer(folder: Path, manifest: dict[str, Any], arrays: Arrays, n_featur
     if _WORDS not in manifest["files"]:
         raise ValueError(f"its manifest names no {_WORDS}")
     expect(arrays["idf"], "idf", (n_features,), np.float32)
-    vocabulary = _read_names(folder / _WORDS, n_features)
-    if len(vocabulary) != n_features:
-        raise ValueError("its vocabulary does not fit its features")
+    vocabulary = _read_names(folder / _WORDS, n_features, "features")
     return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
 
 
-def _read_names(path: Path, count: int) -> list[str]:
-    """Return about that many names; a file made to fill memory is not read."""
+def _read_names(path: Path, count: int, what: str) -> list[str]:
+    """Return that many names; a file made to fill memory is not read."""
     names = stored.read_json(path, _MAX_NAME * (count + _SPARE_NAMES))
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{path.name} is not a list of names")
+    if len(names) != count:
+        raise ValueError(f"{path.name} has {len(names)} names for {count} {what}")
     return names
 
 

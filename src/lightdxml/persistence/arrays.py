@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import stat
@@ -95,6 +96,11 @@ def _is_below(numbers: NDArray[Any], limit: float) -> bool:
 def write_json(path: Path, content: object) -> None:
     """Write JSON."""
     path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def checksum(content: object) -> str:
+    """Return the checksum of what is written as JSON."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_json(path: Path, limit: int = _MAX_JSON) -> Any:

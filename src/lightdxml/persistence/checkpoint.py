@@ -6,7 +6,6 @@ damaged, the one before it is used.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -84,7 +83,7 @@ class CheckpointFolder:
         try:
             stored.write(fresh / _ARRAYS, arrays)
             content = {**facts, "fingerprint": self.fingerprint, "arrays_sha256": sha256(fresh / _ARRAYS)}
-            content["sha256"] = _checksum(content)
+            content["sha256"] = stored.checksum(content)
             (fresh / _FACTS).write_text(json.dumps(content), encoding="utf-8")
             for path in (fresh / _ARRAYS, fresh / _FACTS, fresh):
                 sync(path)
@@ -166,13 +165,9 @@ def _read(place: Path) -> tuple[Facts, Arrays]:
     facts = stored.read_json(place / _FACTS)
     if not isinstance(facts, dict) or not {"sha256", "arrays_sha256", "fingerprint"} <= set(facts):
         raise ValueError(f"{place / _FACTS} has another form")
-    if facts.pop("sha256") != _checksum(facts):
+    if facts.pop("sha256") != stored.checksum(facts):
         raise ValueError(f"{place / _FACTS} was changed after it was written")
     arrays = stored.read(place / _ARRAYS)
     if facts["arrays_sha256"] != sha256(place / _ARRAYS):
         raise ValueError(f"{place / _ARRAYS} was changed after it was written")
     return facts, arrays
-
-
-def _checksum(facts: Facts) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

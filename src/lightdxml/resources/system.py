@@ -11,17 +11,13 @@ _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def free_memory(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process may still use, from Linux and its control groups; None if unknown."""
-    known = [_available(root), *_left_in_groups(root)]
+    known = [_kilobytes(root / "proc/meminfo", "MemAvailable"), *_left_in_groups(root)]
     return min((size for size in known if size is not None), default=None)
 
 
 def resident_memory(root: Path = Path("/")) -> int | None:
     """Return the resident memory of this process in bytes; None if unknown."""
     return _kilobytes(root / "proc/self/status", "VmRSS")
-
-
-def _available(root: Path) -> int | None:
-    return _kilobytes(root / "proc/meminfo", "MemAvailable")
 
 
 def _kilobytes(path: Path, name: str) -> int | None:

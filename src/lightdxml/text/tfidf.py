@@ -185,10 +185,11 @@ def _spell(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
     """Return terms as strings, read from their first occurrence, with their document counts."""
     terms = terms[np.argsort(terms[:, 2])]
     spelled: dict[str, int] = {}
-    text, current = "", -1
+    text, codes, current = "", tokenizer.code_points(""), -1
     for place, count in zip(terms[:, 2].tolist(), _document_counts(terms).tolist(), strict=True):
         document, position = place >> 32, (place & 0xFFFFFFFF) >> 1
         if document != current:
             text, current = fields.document(document), document
-        spelled[tokenizer.term_at(text, position, bool(place & 1))] = count
+            codes = tokenizer.code_points(text)
+        spelled[tokenizer.term_at(text, codes, position, bool(place & 1))] = count
     return spelled

@@ -148,34 +148,14 @@ def characters() -> NDArray[np.uint32]:
     return table
 
 
-@lru_cache(maxsize=1)
-def _kinds() -> bytes:
-    return bytes((characters() >> words.KIND & 3).astype(np.uint8))
-
-
-def term_at(text: str, at: int, pair: bool) -> str:
+def term_at(text: str, codes: NDArray[np.uint32], at: int, pair: bool) -> str:
     """Return the word of a normalized text at a position, or that word and the next with a space between them.
 
-    >>> term_at("the black cat", 4, pair=True)
+    >>> term_at("the black cat", code_points("the black cat"), 4, pair=True)
     'black cat'
     """
-    begin, end = _find_word(text, at)
+    begin, end, _ = words.next_word(codes, at, codes.size, characters())
     if not pair:
         return text[begin:end]
-    next_begin, next_end = _find_word(text, end)
+    next_begin, next_end, _ = words.next_word(codes, end, codes.size, characters())
     return f"{text[begin:end]} {text[next_begin:next_end]}"
-
-
-def _find_word(text: str, at: int) -> tuple[int, int]:
-    """Return the bounds of the first word from a position on, as `words.next_word` does for code points."""
-    kinds = _kinds()
-    while True:
-        kind = kinds[ord(text[at])]
-        end = at + 1
-        if kind in (words.LETTER, words.SIGN):
-            following = (words.MARK, words.LETTER) if kind == words.LETTER else (words.MARK,)
-            while end < len(text) and kinds[ord(text[end])] in following:
-                end += 1
-            if kind == words.SIGN or end - at > 1:
-                return at, end
-        at = end

@@ -17,15 +17,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.files import byte_lines, reading, text_lines
-from lightdxml.data.npz import UNREADABLE, reason
+from lightdxml.data.files import byte_lines, reading
 from lightdxml.text import fasttext_bin
 from lightdxml.text.fasttext_bin import MOST_DIMENSIONS
 from lightdxml.text.tokenizer import normalize
 
-_NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_LINE = 1 << 22
-_FORMATS = "word2vec text, fastText .vec or .bin, or a NumPy .npy"
+_FORMATS = "word2vec text, or fastText .vec or .bin"
 _WORD = re.compile(r"\w\w+")
 _LONGEST_SENTENCE = 10_000  # gensim ignores further words
 _MIN_COUNT = 2
@@ -53,10 +51,8 @@ class WordVectors:
 def read(path: str | Path, vocabulary: Sequence[str]) -> WordVectors:
     r"""Read the vectors of the terms of a vocabulary; the content of the file tells its format.
 
-    The file is text of word2vec, fastText or GloVe (`.vec`, `.txt`), plain, gzip or Zstandard; or a NumPy array
-    `X.npy`, or its folder, with one word per line in `X.txt`, `X.vocab` or `vocabulary.txt` next to it; or a fastText
-    model (`.bin`), which requires `pip install "lightdxml[vectors]"`. Of text and arrays, only the rows of the
-    vocabulary are parsed and stored.
+    The file is text of word2vec, fastText or GloVe (`.vec`, `.txt`), plain, gzip or Zstandard, of which only the rows
+    of the vocabulary are stored; or a fastText model (`.bin`), which requires `pip install "lightdxml[vectors]"`.
 
     A word of the file matches an equal term, or else a term that equals the word in lower case; the first match counts.
     A term of two words gets the mean of their vectors if both are known. With a fastText model, unknown words get the
@@ -65,7 +61,7 @@ def read(path: str | Path, vocabulary: Sequence[str]) -> WordVectors:
     Parameters
     ----------
     path
-        A file or a folder.
+        The file.
     vocabulary
         The terms, in lower case.
 
@@ -82,19 +78,15 @@ def read(path: str | Path, vocabulary: Sequence[str]) -> WordVectors:
     path = Path(path)
     words = _split_terms(vocabulary)
     slots = _Slots(words)
-    if path.is_dir():
-        path = _only_array(path)
     with reading(path) as stream:
         compressed = not isinstance(stream, io.BufferedReader)
-        magic = stream.read(len(_NPY_MAGIC))
+        is_model = stream.read(len(fasttext_bin.MAGIC)) == fasttext_bin.MAGIC
         stream.seek(0)
-        if not magic.startswith((_NPY_MAGIC, fasttext_bin.MAGIC)):
+        if not is_model:
             return _combine_words(vocabulary, words, _read_text(path, stream, slots), slots.known())
     if compressed:
-        raise DataError(path, "a compressed array or model", "a plain file: decompress it")
-    if magic.startswith(fasttext_bin.MAGIC):
-        return _combine_words(vocabulary, words, *fasttext_bin.read(path, words, slots.claim))
-    return _combine_words(vocabulary, words, _read_array(path, slots), slots.known())
+        raise DataError(path, "a compressed model", "a plain file: decompress it")
+    return _combine_words(vocabulary, words, *fasttext_bin.read(path, words, slots.claim))
 
 
 def train(
@@ -320,42 +312,3 @@ def _parse_vector(path: Path, number: int, fields: bytes) -> NDArray[np.float32]
         wrong = parts[int(np.argmin(np.isfinite(row)))]
         raise DataError(path, excerpt(wrong), "a finite number that fits into a float32", line=number)
     return row
-
-
-def _only_array(folder: Path) -> Path:
-    arrays = sorted(path for path in folder.iterdir() if path.suffix == ".npy")
-    if len(arrays) != 1:
-        raise DataError(folder, f"{len(arrays)} NumPy arrays", "a folder with one .npy, or the path of a file")
-    return arrays[0]
-
-
-def _read_array(path: Path, slots: _Slots) -> NDArray[np.float32]:
-    """Read the wanted rows of a memory-mapped array; its words are in a text file next to it."""
-    try:
-        table = np.load(path, mmap_mode="r", allow_pickle=False)
-    except UNREADABLE as error:
-        raise DataError(path, f"an invalid NumPy array ({reason(error)})", "a file written by numpy.save") from error
-    if table.ndim != 2 or table.dtype.kind != "f" or not 1 <= table.shape[1] <= MOST_DIMENSIONS:
-        found = f"an array of shape {table.shape} and type {table.dtype}"
-        raise DataError(path, found, f"floating-point numbers, words × 1 to {MOST_DIMENSIONS:,} dimensions")
-    names = [path.with_suffix(".txt"), path.with_suffix(".vocab"), path.with_name("vocabulary.txt")]
-    words = next((name for name in names if name.is_file()), None)
-    if words is None:
-        expected = f"{' or '.join(name.name for name in names)} next to it, with one word per line"
-        raise DataError(path, "an array without its words", expected)
-    rows = np.full(len(slots), -1, dtype=np.int64)
-    n = 0
-    for n, line in text_lines(words):
-        slot = slots.claim(line.rstrip("\r\n"))
-        if slot is not None:
-            rows[slot] = n - 1
-    if n != len(table):
-        raise DataError(words, f"{n:,} words", f"{len(table):,}, one for each row of {path.name}")
-    matrix = np.zeros((len(rows), table.shape[1]), dtype=np.float32)
-    with np.errstate(over="ignore"):
-        matrix[rows >= 0] = table[rows[rows >= 0]]
-    wrong = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-    if len(wrong):
-        found = f"NaN, or a number beyond float32, in row {rows[wrong[0]]:,} (from 0)"
-        raise DataError(path, found, "finite numbers")
-    return matrix
