@@ -43,8 +43,6 @@ class Method(ABC):
         another one.
     defaults
         All settings and their default values, which are those of the method's authors.
-    reproducible
-        Whether the same seed gives the same result with any number of threads.
     phases
         Training seconds per phase.
     """
@@ -54,7 +52,6 @@ class Method(ABC):
     package: ClassVar[str] = ""
     distribution: ClassVar[str] = ""
     defaults: ClassVar[Settings] = {}
-    reproducible: ClassVar[bool] = True
 
     def __init__(self, **settings: Any) -> None:
         for name in settings:

@@ -5,13 +5,9 @@ The package of a method is imported when the method is trained, not before.
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import tempfile
-import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,7 +33,6 @@ class Parabel(Method):
     name = "parabel"
     about = "3 balanced binary label trees with a linear classifier per node (omikuji)"
     package = "omikuji"
-    reproducible = False
     defaults: ClassVar[Settings] = {
         "n_trees": 3,
         "max_depth": 20,
@@ -58,7 +53,7 @@ class Parabel(Method):
             setattr(parameters, name, self.settings[name])
         # omikuji rejects documents without features; documents without labels teach it nothing.
         kept = (np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0)
-        with tempfile.TemporaryDirectory() as folder, _quiet():
+        with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "train.txt"
             with self.phase("files"):
                 write_labeled(path, X[kept], Y[kept])
@@ -77,8 +72,7 @@ class Parabel(Method):
 
     def save(self, folder: Path) -> None:
         """Write the trees in omikuji's format."""
-        with _quiet():
-            self._model.save(str(folder))
+        self._model.save(str(folder))
 
 
 class Bonsai(Parabel):
@@ -99,7 +93,6 @@ class PLT(Method):
     name = "plt"
     about = "1 balanced binary label tree with logistic regression per node, exact search (napkinXC)"
     package = "napkinxc"
-    reproducible = False
     defaults: ClassVar[Settings] = {
         "arity": 2,
         "max_leaves": 100,
@@ -114,9 +107,8 @@ class PLT(Method):
         """Train into a temporary folder, which lives as long as this object."""
         from napkinxc import models
 
-        self._folder = Path(tempfile.mkdtemp())
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._model = models.PLT(str(self._folder), seed=seed, threads=threads, **self.settings)
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._model = models.PLT(self._folder.name, seed=seed, threads=threads, **self.settings)
         with self.phase("train"):
             self._model.fit(csr_matrix(X), csr_matrix(Y))
         with self.phase("load"):
@@ -128,7 +120,7 @@ class PLT(Method):
 
     def save(self, folder: Path) -> None:
         """Copy napkinXC's files."""
-        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
+        shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
 
 
 class FastText(Method):
@@ -146,7 +138,6 @@ class FastText(Method):
     about = "mean of learned word vectors, then one logistic regression per label (fastText, loss ova)"
     package = "fasttext"
     distribution = "fasttext-community"
-    reproducible = False
     defaults: ClassVar[Settings] = {"lr": 0.5, "epoch": 25, "dim": 50, "wordNgrams": 1, "loss": "ova"}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
@@ -196,21 +187,3 @@ def _lines(matrix: csr_matrix, prefix: str) -> Iterator[str]:
     """
     for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
         yield " ".join([f"{prefix}{column}" for column in matrix.indices[start:stop].tolist()])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Discard what compiled code writes to the terminal: omikuji's log cannot be turned off."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = {number: os.dup(number) for number in (1, 2)}
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for number in kept:
-            os.dup2(nowhere, number)
-        yield
-    finally:
-        for number, copy in kept.items():
-            os.dup2(copy, number)
-            os.close(copy)
-        os.close(nowhere)
