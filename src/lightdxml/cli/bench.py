@@ -85,7 +85,7 @@ def ablate(
     """
     from lightdxml.experiments.bench import ablation
 
-    variants = ablation.variants() if only.strip() == "all" else ablation.only(_listed(only, "--only"))
+    variants = ablation.variants(None if only.strip() == "all" else _listed(only, "--only"))
     _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), ablation.write_reports)
 
 
@@ -178,5 +178,5 @@ def _show(cells: Cells) -> None:
 
     columns = (*METRICS, *COSTS)
     for data, groups in grouped(cells).items():
-        rows = [[group.title, *(column.mean(group) for column in columns), ""] for group in groups]
+        rows = [[group.title, *(column.text(group.mean(column.name)) for column in columns), ""] for group in groups]
         print_table(data, ("", *(column.title for column in columns), ""), rows)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lightdxml import __version__
 from lightdxml.model.model import Model
+from lightdxml.plotting import BLUE, GREEN, ORANGE, PURPLE
 from lightdxml.report import analysis, figures, training
 from lightdxml.report.analysis import DEPTH, TOP, Measured, Outcome
 from lightdxml.report.history import phases
@@ -27,7 +28,7 @@ _MEASURES = {
     "coverage": "fraction of labels that are predicted correctly at least once",
     "macro-F1": "F1 of each label, averaged over all labels",
 }
-_COLORS = {"P": figures.BLUE, "nDCG": figures.GREEN, "PSP": figures.ORANGE, "R": figures.PURPLE}
+_COLORS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
 _SAMPLES, _TEXT = 8, 280
 _MAX_MISSED = 10
 

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from lightdxml.model.model import Model
+from lightdxml.plotting import BLUE, GREEN, ORANGE
 from lightdxml.report import figures
 from lightdxml.report import history as log
 from lightdxml.report.history import Curve, History, curve, number, series
@@ -22,13 +23,13 @@ def training(history: History) -> str:
     blocks = []
     epochs, losses = series(history, "classifier", "loss")
     if losses:
-        line = {"loss": (epochs, losses, figures.BLUE)}
+        line = {"loss": (epochs, losses, BLUE)}
         chart = figures.lines("loss", "Training loss by epoch", line, (_EPOCHS, "loss per document"), ylim=(0, None))
         blocks.append(figure(chart, "Loss of the classifier on training documents."))
     kept = log.kept_validation(history)
     found = {name: series(history, "validation", name) for name in ("P@1", "PSP@1")}
     if kept is not None and found["P@1"][1]:
-        lines = {name: (*found[name], color) for name, color in (("P@1", figures.BLUE), ("PSP@1", figures.ORANGE))}
+        lines = {name: (*found[name], color) for name, color in (("P@1", BLUE), ("PSP@1", ORANGE))}
         chart = figures.lines("validation", "Validation P@1 and PSP@1 by epoch", lines, (_EPOCHS, "%"), kept[0])
         caption = "Accuracy of the dense views on validation documents, at every refresh. The best ones are kept."
         blocks.append(figure(chart, caption))
@@ -36,7 +37,7 @@ def training(history: History) -> str:
         return note(_NO_HISTORY)
     epochs, recalls = series(history, "shortlist", "recall")
     if recalls and min(recalls) < 1:
-        line = {"recall": (epochs, [100 * recall for recall in recalls], figures.GREEN)}
+        line = {"recall": (epochs, [100 * recall for recall in recalls], GREEN)}
         axes = (_EPOCHS, "% of the exact shortlist")
         chart = figures.lines("shortlist", "Recall of the shortlists by epoch", line, axes, ylim=(None, 100.5))
         blocks.append(figure(chart, "Percentage of the nearest labels that the index finds."))

@@ -50,7 +50,7 @@ def test_a_damaged_cell_is_named_in_one_sentence(tmp_path: Path, content: bytes)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"machine": {"processor": "Xeon", "cores": 8, "memory_gb": 64.0, "system": "Linux"}}, "EPYC.*Xeon"),
+        ({"machine": "Xeon, 8 cores, 64 GB, Linux x86_64"}, "EPYC.*Xeon"),
         ({"versions": {"lightdxml": "0.2.0"}}, "lightdxml 0.1.0.*lightdxml 0.2.0"),
         ({"versions": {"lightdxml": "0.1.0", "numpy": "2.2"}}, "numpy 2.1.*numpy 2.2"),
         ({"sizes": {"train": 5}}, "train=4880.*train=5"),
