@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from lightdxml.model.model import Model
 from lightdxml.plotting import BLUE, GREEN, ORANGE
 from lightdxml.report import figures
 from lightdxml.report import history as log
-from lightdxml.report.history import Curve, History, curve, number, series
+from lightdxml.report.history import Curve, History, series
 from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
 
 CUTS = (1, 3, 5)
@@ -53,21 +54,21 @@ def weights(model: Model, history: History) -> str:
     shown = table(("view", "", "weight"), rows, words=(0, 1), kind="plain")
     blend, kept, options = log.chosen_blend(history), log.kept_validation(history), model.config.blend
     if blend is not None:
-        symbol, chosen, points = "γ", number(blend, "gamma"), log.gamma_curve(blend)
+        symbol, chosen = "γ", blend["gamma"]
+        points = [(gamma, metrics) for (beta, gamma), metrics in blend["grid"] if beta == blend["beta"]]
         axis = "γ: 0 dense views only, 1 linear view only"
         meaning = (
             "The logarithm of a score is the weighted sum of the log-scores of the views. γ is the weight of the linear"
-            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {number(blend, 'beta') or 0:g}, and"
+            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {blend['beta']:g}, and"
             " nearness gets 1 − β."
         )
         rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
-    else:
-        entry = kept[1] if kept is not None else {}
-        symbol, chosen, points = "β", number(entry, "beta"), curve(entry.get("curve"))
+    elif kept is not None:
+        symbol, chosen, points = "β", kept[1]["beta"], kept[1]["curve"]
         axis = "β: 0 label embeddings only, 1 classifier only"
         meaning = "The score is β · classifier + (1 − β) · nearness."
         rule = f"are within {options.tolerance:g} points of the best"
-    if chosen is None or not points:
+    else:
         return shown + note("The model has no record of how the weights were chosen.")
     if len(points) < 2:
         return shown + note(f"{meaning} {symbol} is {chosen:g}; no other value was tried.")
@@ -93,14 +94,14 @@ def _curve_table(symbol: str, points: Curve, chosen: float) -> str:
     return table((symbol, "P@1", "mean P", "PSP@1", "mean PSP"), rows)
 
 
-def _mean(found: dict[str, float], name: str) -> float:
+def _mean(found: Mapping[str, float], name: str) -> float:
     return sum(found[f"{name}@{k}"] for k in CUTS) / len(CUTS)
 
 
 def tail(history: History) -> str:
     """Return what `tail` gains for rare labels, and what it costs."""
-    points = curve(next((entry.get("curve") for entry in reversed(history) if entry.get("phase") == "tail"), None))
-    if len(points) < 2:
+    points: Curve = next((entry["curve"] for entry in reversed(history) if entry["phase"] == "tail"), ())
+    if not points:
         return note("The model has no record of the effect of <code>tail</code>.")
     if all(found == points[0][1] for _, found in points):
         return note("<code>tail</code> changed nothing on validation documents.")

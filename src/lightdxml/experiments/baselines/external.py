@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -107,8 +108,9 @@ class PLT(Method):
         """Train into a temporary folder, which lives as long as this object."""
         from napkinxc import models
 
-        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        self._model = models.PLT(self._folder.name, seed=seed, threads=threads, **self.settings)
+        self._folder = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._model = models.PLT(str(self._folder), seed=seed, threads=threads, **self.settings)
         with self.phase("train"):
             self._model.fit(csr_matrix(X), csr_matrix(Y))
         with self.phase("load"):
@@ -120,7 +122,7 @@ class PLT(Method):
 
     def save(self, folder: Path) -> None:
         """Copy napkinXC's files."""
-        shutil.copytree(self._folder.name, folder, dirs_exist_ok=True)
+        shutil.copytree(self._folder, folder, dirs_exist_ok=True)
 
 
 class FastText(Method):
