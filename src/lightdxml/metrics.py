@@ -108,16 +108,6 @@ def evaluate(
     return result | _label_means(compared, cutoffs)
 
 
-def precision_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """Return P@k, as `evaluate` does.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> precision_at_k(csr_matrix([[1, 0, 1]]), [[0, 1]], k=2)
-    50.0
-    """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"P@{k}"]
-
-
 def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5)) -> NDArray[np.float64]:
     """Return the precision of each document in percent, in the mean over these cut-offs.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lightdxml.cli.output import console, errors, print_table, seconds_of
+from lightdxml.cli.output import errors, note, print_table, say, seconds_of
 
 if TYPE_CHECKING:
     from lightdxml.experiments.bench.grid import Event, Plan, Variant
@@ -130,39 +130,30 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     """Run a plan, print tables and write reports; exit with code 1 if there are no results."""
     from lightdxml.experiments.bench import grid
 
+    # Like Ctrl-C, SIGTERM stops the running cell too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    note("reading the data")
     try:
-        with _progress() as listen:
-            cells = grid.run(plan, listen)
+        cells = grid.run(plan, _show_progress)
     except KeyboardInterrupt:
-        message = f"stopped: finished cells are in {plan.out}; run the same command to resume"
-        errors.print(message, markup=False, highlight=False, soft_wrap=True)
+        note(f"\nstopped: finished cells are in {plan.out}; run the same command to resume")
         raise
     _show(cells)
     for path in write_reports(cells, plan.out, shlex.join(["lightdxml", *sys.argv[1:]])):
-        console.print(f"written: {path}", markup=False, soft_wrap=True)
+        say(f"written: {path}")
     if not any(cell["status"] == "done" for cell in cells):
-        errors.print("no cell has results: try --retry or a longer --timeout", soft_wrap=True)
+        note("no cell has results: try --retry or a longer --timeout")
         raise typer.Exit(1)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Event], None]]:
-    """Print a line per finished cell; on a terminal, show a progress bar too."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=errors, disable=not errors.is_terminal) as display:
-        task = display.add_task("reading the data", total=None)
-
-        def listen(event: Event) -> None:
-            what = f"{event.job.data}, {event.job.name}" + (f", run {event.job.repeat + 1}" if event.job.repeat else "")
-            done = event.number if event.outcome else event.number - 1
-            display.update(task, total=event.total, completed=done, description=what)
-            if event.outcome:
-                line = f"{what}: {_summary(event.outcome, cached=event.cached)}"
-                display.console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-        yield listen
+def _show_progress(event: Event) -> None:
+    """Print the name of a cell when it starts, and its result behind it."""
+    if event.outcome is None:
+        repeat = f", run {event.job.repeat + 1}" if event.job.repeat else ""
+        what = f"{event.number}/{event.total} {event.job.data}, {event.job.name}{repeat}: "
+        errors.print(what, end="", markup=False, highlight=False, soft_wrap=True)
+    else:
+        note(_summary(event.outcome, cached=event.cached))
 
 
 def _summary(outcome: dict[str, Any], *, cached: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from lightdxml.views.base import Batch
 DEPTH = 10
 TOP = 5
 _DOCUMENTS = 8192
-_FIRST_BINS = (0, 1, 2, 4)
+# Where the bins of label frequencies begin, and the end of the last one.
+_BINS = (0, 1, 2, 4, *(step * 10**power + 1 for power in range(1, 9) for step in (1, 3)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,24 +198,12 @@ def by_frequency(counted: Outcome, frequency: NDArray[np.int64]) -> list[Bin]:
     >>> part.name, part.labels, round(part.recall or 0)
     ('4–10', 3, 43)
     """
-    bounds = _bounds(int(frequency.max(initial=0)))
-    bin_of = np.searchsorted(bounds, frequency, side="right") - 1
+    bin_of = np.searchsorted(_BINS, frequency, side="right") - 1
     sums = [
-        np.bincount(bin_of, weights=values, minlength=len(bounds)).astype(np.int64).tolist()
+        np.bincount(bin_of, weights=values, minlength=len(_BINS) - 1).astype(np.int64).tolist()
         for values in (np.ones(len(frequency)), counted.true, counted.predicted, counted.found)
     ]
-    last = [bound - 1 for bound in bounds[1:]] + [bounds[-1]]
-    names = [f"{a:,}" if a >= b else f"{a:,}–{b:,}" for a, b in zip(bounds, last, strict=True)]
+    names = [f"{a:,}" if a + 1 == b else f"{a:,}–{b - 1:,}" for a, b in pairwise(_BINS)]
     bins = [Bin(name, *numbers) for name, *numbers in zip(names, *sums, strict=True)]
     # Labels without training documents matter only if documents have them.
     return [part for i, part in enumerate(bins) if part.labels and (i > 0 or part.pairs)]
-
-
-def _bounds(largest: int) -> list[int]:
-    """Return where bins begin: 0, 1, 2, 4, 11, 31, 101, 301 … up to the end of the last one."""
-    bounds = list(_FIRST_BINS)
-    step = 10
-    while bounds[-1] <= largest:
-        bounds += [step + 1, 3 * step + 1]
-        step *= 10
-    return bounds

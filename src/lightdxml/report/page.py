@@ -157,7 +157,7 @@ def _facts(subject: Subject) -> dict[str, str]:
         "True labels among the candidates": f"{subject.measured.reach:.2f} %",
         "Training time": duration(sum(phase.seconds for phase in spent)) if spent else "",
         "Peak memory in training": size(1e6 * max(peaks)) if peaks else "",
-        "Size of the model": size(sum(array.nbytes for array in training.arrays(model).values())),
+        "Size of the model": size(sum(array.nbytes for array in model.arrays().values())),
         "Settings": text(subject.settings),
     }
     return {name: value for name, value in facts.items() if value}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-from numpy.typing import NDArray
 
 from lightdxml.model.model import Model
 from lightdxml.plotting import BLUE, GREEN, ORANGE
@@ -141,24 +138,16 @@ def phases(history: History) -> str:
     return bars(rows, ("phase", "time", "", "runs", "peak memory")) + note(explained)
 
 
-def arrays(model: Model) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model by name, largest first."""
-    found = {name: array for view in model.views.values() for name, array in view.arrays().items()}
-    found["label_frequency"] = model.label_frequency
-    if model.vectorizer is not None:
-        found["idf"] = model.vectorizer.idf
-    return dict(sorted(found.items(), key=lambda item: -item[1].nbytes))
-
-
 def sizes(model: Model) -> str:
-    """Return the size of each array of the model."""
+    """Return the size of each array of the model, the largest first."""
+    arrays = sorted(model.arrays().items(), key=lambda item: -item[1].nbytes)
     rows = [
         (
             text(name, NAME),
             float(one.nbytes),
             (size(one.nbytes), " × ".join(f"{n:,}" for n in one.shape), str(one.dtype)),
         )
-        for name, one in arrays(model).items()
+        for name, one in arrays
         if one.nbytes
     ]
     return bars(rows, ("array", "size", "shape", "type"))

@@ -33,12 +33,9 @@ def test_all_finished_files_are_read(tmp_path: Path) -> None:
         b"\xff\xfe",
         b"",
         b"[" * 100_000,
-        json.dumps(done_cell() | {"status": "half"}).encode(),
-        json.dumps(done_cell() | {"versions": None}).encode(),
         json.dumps({"data": "bibtex"}).encode(),
-        json.dumps(done_cell() | {"metrics": None}).encode(),
     ],
-    ids=("truncated", "list", "bytes", "empty", "deep", "status", "versions", "method", "metrics"),
+    ids=("truncated", "list", "bytes", "empty", "deep", "method"),
 )
 def test_a_damaged_cell_is_named_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bibtex.knn.0.json").write_bytes(content)

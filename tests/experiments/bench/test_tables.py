@@ -135,6 +135,6 @@ def test_equal_settings_are_listed_once() -> None:
     lines = settings_list([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
     assert lines == [
         "- **parabel**: `trees=3`",
-        "- **knn** (bibtex): `k=5`",
-        "- **knn** (wordnet): `trees=3`",
+        "- **knn**: `k=5`",
+        "- **knn**: `trees=3`",
     ]

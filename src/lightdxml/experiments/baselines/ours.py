@@ -134,6 +134,4 @@ class OursPaper(Ours):
         >>> OursPaper().preset(4_271), OursPaper().preset(24_000)
         ('paper/EURLex-4K', 'paper/Wiki10-31K')
         """
-        if self.settings["preset"] != self.defaults["preset"]:
-            return super().preset(labels)
         return min(_PAPER_SETS, key=lambda name: abs(math.log(_PAPER_SETS[name] / max(1, labels))))

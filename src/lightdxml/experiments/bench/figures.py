@@ -17,7 +17,6 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from lightdxml import plotting
 from lightdxml.data.files import writing
-from lightdxml.plotting import GRAY
 
 _DPI = 150
 
@@ -52,12 +51,6 @@ def add_legend(figure: Figure, handles: Sequence[Any]) -> None:
 def write_beside(axes: Axes, x: float, y: float, text: str, *, offset: float = 3, **options: Any) -> None:
     """Write a small text to the right of a point."""
     axes.annotate(text, (x, y), xytext=(offset, 0), textcoords="offset points", va="center", fontsize=7, **options)
-
-
-def write_no_results(axes: Axes) -> None:
-    """Mark a panel as empty."""
-    axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center", color=GRAY)
-    axes.set(xticks=[], yticks=[])
 
 
 def wrap(text: str, width: int = 26) -> str:

@@ -92,7 +92,8 @@ def _scatter(by_data: Groups, look: Mapping[str, Look], x: str, label: str, y: s
         if shown:
             _points(axes, shown, x, y, look)
         else:
-            figures.write_no_results(axes)
+            axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center", color=GRAY)
+            axes.set(xticks=[], yticks=[])
     handles = [
         Line2D([], [], linestyle="", color=one.color, marker=one.marker, markersize=7, label=wrap(method))
         for method, one in look.items()

@@ -202,7 +202,7 @@ def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[s
 
 
 def settings_list(cells: Sequence[Cell]) -> str:
-    """Return a Markdown list of the settings per method, split by data set where they differ.
+    """Return a Markdown list of the settings per method.
 
     Examples
     --------
@@ -212,22 +212,17 @@ def settings_list(cells: Sequence[Cell]) -> str:
     <BLANKLINE>
     - **knn**: `neighbors=5`
     """
-    methods: dict[str, dict[str, list[str]]] = {}
-    for cell in cells:
-        methods.setdefault(cell["method"], {}).setdefault(_settings(cell), []).append(cell["data"])
-    lines = ["## Settings", ""]
-    for method, data_sets in methods.items():
-        for settings, data in data_sets.items():
-            where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
-            lines.append(f"- **{_text(method)}**{where}: {settings}")
-    return "\n".join(lines) + "\n"
+    lines = dict.fromkeys(f"- **{_text(cell['method'])}**: {_settings(cell)}" for cell in cells)
+    return "\n".join(("## Settings", "", *lines)) + "\n"
 
 
 def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    adjusted = f"; adjusted during training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
-    return (_assignments(given) or "no settings") + adjusted
+    listed = _assignments(given) or "no settings"
+    if "held_settings" in cell:
+        listed += f"; adjusted in training on {_text(cell['data'])}: {_assignments(cell['held_settings'])}"
+    return listed
 
 
 def _assignments(settings: dict[str, Any]) -> str:
