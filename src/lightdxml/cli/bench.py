@@ -27,7 +27,7 @@ Methods = Annotated[str, typer.Option("--methods", help="Methods, separated by c
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with its own seed.")]
 Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
-Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
+Ngrams = Annotated[int, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
 RandomState = Annotated[int, typer.Option("--random-state", help="Seed of the first run; later runs count up.")]
 Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`; a wrong name lists them.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out cells again.")]
@@ -42,7 +42,7 @@ def run(
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = None,
+    ngrams: Ngrams = 2,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
@@ -61,18 +61,19 @@ def run(
 
     names = METHODS if methods.strip() == "all" else _listed(methods, "--methods")
     variants = [grid.Variant(name, name) for name in names]
-    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), grid.write_reports)
+    _run(_plan(context.params, variants), grid.write_reports)
 
 
 @app.command("ablate")
 def ablate(
+    context: typer.Context,
     data: Data = None,
     only: Only = "all",
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = None,
+    ngrams: Ngrams = 2,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
@@ -86,32 +87,32 @@ def ablate(
     from lightdxml.experiments.bench import ablation
 
     variants = ablation.variants(None if only.strip() == "all" else _listed(only, "--only"))
-    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), ablation.write_reports)
+    _run(_plan(context.params, variants), ablation.write_reports)
 
 
-def _plan(
-    data: str | None,
-    variants: Sequence[Variant],
-    out: Path | None,
-    repeat: int,
-    timeout: str,
-    n_jobs: int | None,
-    ngrams: int | None,
-    random_state: int,
-    retry: bool,
-) -> Plan:
+def _plan(options: dict[str, Any], variants: Sequence[Variant]) -> Plan:
+    """Return what to run, from the options that both commands have."""
     from lightdxml.experiments.bench.grid import Plan
     from lightdxml.kernels.parallel import thread_count, use_threads
     from lightdxml.text.tfidf import TextOptions
 
+    out = options["out"]
     if out is None:
         raise ValueError("no output folder: give --out FOLDER")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: choose another folder for --out")
-    text = TextOptions() if ngrams is None else TextOptions(ngrams=ngrams)
-    sources, limit = _listed(data or "", "--data"), seconds_of(timeout, "--timeout")
-    with use_threads(n_jobs):
-        return Plan(sources, variants, out, repeat, limit, thread_count(), text, random_state, retry)
+    with use_threads(options["n_jobs"]):
+        return Plan(
+            _listed(options["data"] or "", "--data"),
+            variants,
+            out,
+            options["repeat"],
+            seconds_of(options["timeout"], "--timeout"),
+            thread_count(),
+            TextOptions(ngrams=options["ngrams"]),
+            options["random_state"],
+            options["retry"],
+        )
 
 
 def _listed(names: str, option: str) -> list[str]:

@@ -170,8 +170,7 @@ def convert(
     Example: `lightdxml data convert my.csv my-folder --to jsonl`
     """
     data = load(source, label_separator=separator, encoding=encoding)
-    save(data, target, to, "" if compress == "none" else compress, overwrite=force)
-    say(f"{_parts(data)} written to {target}")
+    _write(data, target, to, compress, force)
 
 
 @app.command()
@@ -192,11 +191,10 @@ def split(
     """
     whole = load(source, label_separator=separator, encoding=encoding)
     data = split_at_random(whole, test, dev, random_state)
-    save(
-        data, target, "jsonl" if data.train.X is None else "xc", "" if compress == "none" else compress, overwrite=force
-    )
-    say(f"{_parts(data)} written to {target}")
+    _write(data, target, "jsonl" if data.train.X is None else "xc", compress, force)
 
 
-def _parts(data: Dataset) -> str:
-    return f"{data.name}: {', '.join(f'{len(part):,} {name}' for name, part in data.splits.items())} documents"
+def _write(data: Dataset, target: Path, form: str, compress: str, force: bool) -> None:
+    save(data, target, form, "" if compress == "none" else compress, overwrite=force)
+    parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
+    say(f"{data.name}: {parts} documents written to {target}")

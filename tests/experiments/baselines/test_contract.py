@@ -166,12 +166,6 @@ def test_an_unknown_setting_is_rejected(name: str) -> None:
         METHODS[name](color="blue")
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_has_a_description(name: str) -> None:
-    assert METHODS[name].name == name
-    assert METHODS[name].about
-
-
 def test_the_package_of_a_method_is_installed_by_the_extra_of_its_name() -> None:
     extras = importlib.metadata.metadata("lightdxml").get_all("Provides-Extra") or []
     assert {kind.package for kind in METHODS.values()} - {""} <= set(extras)

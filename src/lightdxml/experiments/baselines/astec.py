@@ -59,7 +59,6 @@ class Astec(Method):
     """
 
     name = "astec"
-    about = "Astec (Dahiya et al. 2021) on this package's kernels"
     defaults: ClassVar[Settings] = {
         **_SHARED,
         "clusters": None,

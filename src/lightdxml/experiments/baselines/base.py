@@ -36,8 +36,8 @@ class Method(ABC):
 
     Attributes
     ----------
-    name, about
-        Its name, and a description in one line.
+    name
+        Its name in commands and tables.
     package, distribution
         The module that it needs, which is also the name of our extra that installs it, and its name on PyPI if that is
         another one.
@@ -48,7 +48,6 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]
     package: ClassVar[str] = ""
     distribution: ClassVar[str] = ""
     defaults: ClassVar[Settings] = {}

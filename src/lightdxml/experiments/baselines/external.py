@@ -32,7 +32,6 @@ class Parabel(Method):
     """
 
     name = "parabel"
-    about = "3 balanced binary label trees with a linear classifier per node (omikuji)"
     package = "omikuji"
     defaults: ClassVar[Settings] = {
         "n_trees": 3,
@@ -80,7 +79,6 @@ class Bonsai(Parabel):
     """Shallow, unbalanced label trees (Khandagale et al., 2019), by omikuji with the settings in its README."""
 
     name = "bonsai"
-    about = "3 shallow label trees of up to 100 children per node with a linear classifier per node (omikuji)"
     defaults: ClassVar[Settings] = {**Parabel.defaults, "cluster_k": 100, "cluster_balanced": False, "max_depth": 3}
 
 
@@ -92,7 +90,6 @@ class PLT(Method):
     """
 
     name = "plt"
-    about = "1 balanced binary label tree with logistic regression per node, exact search (napkinXC)"
     package = "napkinxc"
     defaults: ClassVar[Settings] = {
         "arity": 2,
@@ -137,7 +134,6 @@ class FastText(Method):
     """
 
     name = "fasttext"
-    about = "mean of learned word vectors, then one logistic regression per label (fastText, loss ova)"
     package = "fasttext"
     distribution = "fasttext-community"
     defaults: ClassVar[Settings] = {"lr": 0.5, "epoch": 25, "dim": 50, "wordNgrams": 1, "loss": "ova"}

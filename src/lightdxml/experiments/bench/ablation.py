@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from lightdxml.experiments.baselines.ours import Ours
 from lightdxml.experiments.bench import figures, tables
@@ -156,28 +156,25 @@ def plot(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any]) -
 
 
 def _panels(pair: Sequence[Axes], title: str, curve: Curve, default: Any) -> None:
+    """Draw the values of a setting at equal distances: most of them are powers of two, β is linear."""
     values = [value for value, _ in curve]
     numeric = not isinstance(values[0], str)
-    positions = [float(value) if numeric else float(i) for i, value in enumerate(values)]
-    # A numeric default may lie between the values that were tried.
-    marked = default if numeric else values.index(default)
+    marked = None
+    if default is not None:
+        # A numeric default may lie between the values that were tried.
+        marked = float(np.interp(default, values, range(len(values)))) if numeric else values.index(default)
     for axes, (metric, color) in zip(pair, _COLORS.items(), strict=True):
-        points = [(x, metrics[metric]) for x, (_, metrics) in zip(positions, curve, strict=True)]
-        axes.set(ylabel=f"{metric} (%)", ylim=figures.percent_limits([y for _, y in points]))
-        axes.plot(*zip(*points, strict=True), "o-" if numeric else "o", color=color, markersize=5)
+        points = [metrics[metric] for _, metrics in curve]
+        axes.set(ylabel=f"{metric} (%)", ylim=figures.percent_limits(points))
+        axes.plot(points, "o-" if numeric else "o", color=color, markersize=5)
         if marked is not None:
             axes.axvline(marked, color=GRAY, linestyle=":", linewidth=1.2, zorder=1)
-        for x, y in points:
+        for x, y in enumerate(points):
             if x == marked:
                 axes.plot(x, y, "o", color=color, markersize=8, markerfacecolor="white", markeredgewidth=1.8)
             if not numeric:
                 figures.write_beside(axes, x, y, f"{y:.2f}", offset=8)
+    step = 2 if len(values) > 6 else 1
     pair[0].set_title(title)
-    if not numeric:
-        pair[1].set_xlim(-0.6, len(values) - 0.4)
-        pair[1].set_xticks(positions, [str(value) for value in values])
-    elif min(positions) > 0 and max(positions) / min(positions) >= 8:
-        pair[1].set_xscale("log")
-        figures.set_ticks(pair[1].xaxis, positions)
-    else:
-        pair[1].xaxis.set_major_locator(MaxNLocator(6, integer=all(x.is_integer() for x in positions)))
+    pair[1].set_xlim(-0.6, len(values) - 0.4)
+    pair[1].set_xticks(range(0, len(values), step), [f"{value}" for value in values[::step]])

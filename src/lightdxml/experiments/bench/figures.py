@@ -77,11 +77,6 @@ def set_log_ticks(axis: Axis, low: float, high: float) -> None:
         ticks = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
         if len(ticks) <= 5:
             break
-    set_ticks(axis, ticks)
-
-
-def set_ticks(axis: Axis, ticks: Sequence[float]) -> None:
-    """Put ticks with plain numbers at these values only."""
-    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:g}"))
