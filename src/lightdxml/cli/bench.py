@@ -14,7 +14,7 @@ import typer
 from lightdxml.cli.output import errors, note, print_table, say, seconds_of
 
 if TYPE_CHECKING:
-    from lightdxml.experiments.bench.grid import Event, Plan, Variant
+    from lightdxml.experiments.bench.grid import Plan, Variant
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -135,7 +135,7 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     note("reading the data")
     try:
-        cells = grid.run(plan, _show_progress)
+        cells = grid.run(plan, lambda text: errors.print(text, end="", markup=False, highlight=False, soft_wrap=True))
     except KeyboardInterrupt:
         note(f"\nstopped: finished cells are in {plan.out}; run the same command to resume")
         raise
@@ -145,23 +145,6 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     if not any(cell["status"] == "done" for cell in cells):
         note("no cell has results: try --retry or a longer --timeout")
         raise typer.Exit(1)
-
-
-def _show_progress(event: Event) -> None:
-    """Print the name of a cell when it starts, and its result behind it."""
-    if event.outcome is None:
-        repeat = f", run {event.job.repeat + 1}" if event.job.repeat else ""
-        what = f"{event.number}/{event.total} {event.job.data}, {event.job.name}{repeat}: "
-        errors.print(what, end="", markup=False, highlight=False, soft_wrap=True)
-    else:
-        note(_summary(event.outcome, cached=event.cached))
-
-
-def _summary(outcome: dict[str, Any], *, cached: bool) -> str:
-    if outcome["status"] != "done":
-        return f"{outcome['status']}: {outcome['message']}"
-    earlier = " (from an earlier run)" if cached else ""
-    return f"P@1 {outcome['metrics']['P@1']:.2f}, trained in {outcome['train_seconds']:,.1f} s{earlier}"
 
 
 def _show(cells: Cells) -> None:

@@ -194,7 +194,7 @@ def split(
     _write(data, target, "jsonl" if data.train.X is None else "xc", compress, force)
 
 
-def _write(data: Dataset, target: Path, form: str, compress: str, force: bool) -> None:
+def _write(data: Dataset, target: Path, form: Literal["xc", "npz", "jsonl"], compress: Compress, force: bool) -> None:
     save(data, target, form, "" if compress == "none" else compress, overwrite=force)
     parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
     say(f"{data.name}: {parts} documents written to {target}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,13 +48,8 @@ def series(history: History, phase: str, name: str) -> tuple[list[int], list[flo
     >>> series([{"phase": "classifier", "loss": 2.0}, {"phase": "validation", "P@1": 50.0}], "validation", "P@1")
     ([1], [50.0])
     """
-    epochs, values, done = [], [], 0
-    for entry in history:
-        done += entry["phase"] == "classifier"
-        if entry["phase"] == phase:
-            epochs.append(done)
-            values.append(entry[name])
-    return epochs, values
+    found = [(done, entry[name]) for done, entry in _with_epochs(history) if entry["phase"] == phase]
+    return [done for done, _ in found], [value for _, value in found]
 
 
 def kept_validation(history: History) -> tuple[int, Entry] | None:
@@ -64,12 +59,16 @@ def kept_validation(history: History) -> tuple[int, Entry] | None:
     >>> kept_validation([old, {"phase": "classifier"}, new])
     (0, {'phase': 'validation', 'kept': True})
     """
-    kept, done = None, 0
+    kept = [(done, entry) for done, entry in _with_epochs(history) if entry["phase"] == "validation" and entry["kept"]]
+    return kept[-1] if kept else None
+
+
+def _with_epochs(history: History) -> Iterator[tuple[int, Entry]]:
+    """Yield each entry with the classifier epochs completed by then."""
+    done = 0
     for entry in history:
         done += entry["phase"] == "classifier"
-        if entry["phase"] == "validation" and entry["kept"]:
-            kept = done, entry
-    return kept
+        yield done, entry
 
 
 def chosen_blend(history: History) -> Entry | None:

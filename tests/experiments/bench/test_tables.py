@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from lightdxml.experiments.bench import grid
 from lightdxml.experiments.bench.results import grouped
-from lightdxml.experiments.bench.tables import page, settings_list, summary, write_csv, write_pages
+from lightdxml.experiments.bench.tables import page, settings_list, summary, write_csv
 from tests.support.bench import done_cell, ended_cell
 
 
@@ -124,10 +125,10 @@ def test_the_summary_opens_with_a_table_of_all_data_sets_and_the_command() -> No
 
 
 def test_each_data_set_has_its_own_page(tmp_path: Path) -> None:
-    first, second = write_pages([done_cell(), done_cell("wordnet", method="knn")], tmp_path / "results")
-    assert (first.name, second.name) == ("bibtex.md", "wordnet.md")
-    assert "| parabel |" in first.read_text("utf-8")
-    assert "| parabel |" not in second.read_text("utf-8")
+    grid.write_reports([done_cell(), done_cell("wordnet", method="knn")], tmp_path)
+    first, second = ((tmp_path / "results" / f"{name}.md").read_text("utf-8") for name in ("bibtex", "wordnet"))
+    assert "| parabel |" in first
+    assert "| parabel |" not in second
 
 
 def test_equal_settings_are_listed_once() -> None:

@@ -17,7 +17,6 @@ from lightdxml.experiments.bench.cell import Job
 from lightdxml.experiments.bench.results import Cell, write_json
 
 _POLL_SECONDS = 0.2
-_GRACE_SECONDS = 5.0
 TMP_PREFIX = "tmp-"
 
 
@@ -85,18 +84,10 @@ def _resident_mb(session: int) -> float:
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End a process and everything that it started."""
-    if child.poll() is None:
-        _signal(child, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(_GRACE_SECONDS)
-    _signal(child, signal.SIGKILL)
-    child.wait()
-
-
-def _signal(child: subprocess.Popen[bytes], number: int) -> None:
     # The group may be gone already; macOS then reports a permission error.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _reason(code: int, log: Path) -> str:

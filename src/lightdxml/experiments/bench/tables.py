@@ -88,13 +88,15 @@ def write_files(cells: Sequence[Cell], text: str, stem: Path) -> list[Path]:
     paths = [stem.with_suffix(suffix) for suffix in (".json", ".csv", ".md")]
     write_json(paths[0], list(cells))
     write_csv(cells, paths[1])
-    _write_text(paths[2], text)
+    write_text(text, paths[2])
     return paths
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(text: str, path: Path) -> Path:
+    """Write a text file atomically and return its path."""
     with writing_text(path) as stream:
         stream.write(text)
+    return path
 
 
 def write_csv(cells: Sequence[Cell], path: Path) -> None:
@@ -118,14 +120,6 @@ def summary(cells: Sequence[Cell], command: str = "") -> str:
     return "\n\n".join((*parts, _conditions(cells), settings_list(cells)))
 
 
-def write_pages(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write a Markdown page per data set, with all its tables; return the files."""
-    pages = {folder / f"{data}.md": page(groups) for data, groups in grouped(cells).items()}
-    for path, text in pages.items():
-        _write_text(path, text)
-    return list(pages)
-
-
 def page(groups: Sequence[Group]) -> str:
     """Return a Markdown page of one data set.
 
@@ -146,7 +140,7 @@ def page(groups: Sequence[Group]) -> str:
     parts = [f"# {_text(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, rows)]
     parts += ["  \n".join(notes)] if notes else []
     done = [group for group in groups if group.done]
-    if any(column.name in group.values for group in done for column in _NDCG):
+    if done:
         parts.append(_table(_NDCG, done))
     modular = [group for group in done if any(f"phases.{name}" in group.values for name in MODULES)]
     if modular:
