@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, random_array
 
-from lightdxml.metrics import evaluate, inverse_propensity, precision_at_k
+from lightdxml.metrics import evaluate, inverse_propensity
 
 napkin = pytest.importorskip("napkinxc.metrics")
 
@@ -221,10 +221,6 @@ def test_very_large_k_costs_no_more_than_all_labels() -> None:
 
 def test_empty_list_of_pairs_to_ignore_changes_nothing() -> None:
     assert evaluate(Y, RANKED, ignore=np.empty((0, 2), dtype=np.int64)) == evaluate(Y, RANKED)
-
-
-def test_precision_at_k_equals_that_of_evaluate() -> None:
-    assert precision_at_k(Y, RANKED, 2) == evaluate(Y, RANKED, k=2)["P@2"]
 
 
 def test_number_of_threads_does_not_change_the_bits(monkeypatch: pytest.MonkeyPatch) -> None:

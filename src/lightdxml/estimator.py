@@ -338,7 +338,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         """Return P@1 as a fraction from 0 to 1."""
         trained = self._trained()
         labels = _known_labels(Y, trained.label_names, trained.n_labels)
-        return metrics.precision_at_k(labels, self.rank(X, 1)[0], k=1) / 100
+        return metrics.evaluate(labels, self.rank(X, 1)[0], k=1)["P@1"] / 100
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder."""

@@ -41,7 +41,7 @@ def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> 
     >>> inverse_propensity(csr_matrix([[1, 0], [1, 0], [1, 1]])).round(3).tolist()
     [1.071, 1.099]
     """
-    Y = _binary_labels(Y_train, "Y_train")
+    Y = binary_labels(Y_train, "Y_train")
     return inverse_propensity_of(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0], A, B)
 
 
@@ -108,16 +108,6 @@ def evaluate(
     return result | _label_means(compared, cutoffs)
 
 
-def precision_at_k(Y_true: csr_matrix, predicted: Predictions, k: int = 5, ignore: Ignore = None) -> float:
-    """Return P@k, as `evaluate` does.
-
-    >>> from scipy.sparse import csr_matrix
-    >>> precision_at_k(csr_matrix([[1, 0, 1]]), [[0, 1]], k=2)
-    50.0
-    """
-    return evaluate(Y_true, predicted, k, ignore=ignore)[f"P@{k}"]
-
-
 def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5)) -> NDArray[np.float64]:
     """Return the precision of each document in percent, in the mean over these cut-offs.
 
@@ -140,14 +130,14 @@ class _Compared:
 
 
 def _compare(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ignore: Ignore) -> _Compared:
-    Y = _binary_labels(Y_true, "Y_true")
+    Y = binary_labels(Y_true, "Y_true")
     if 0 in Y.shape:
         raise ValueError(f"Y_true has shape {Y.shape}: there is nothing to evaluate")
     ignored = _ignored_labels(ignore, Y.shape)
     # Beyond the number of labels, only the divisor of P@k changes.
     ranked = _rank(predicted, Y.shape, min(max(cutoffs), Y.shape[1]), ignored)
     if ignored is not None:
-        Y = _binary_labels(Y - Y.multiply(ignored), "Y_true")
+        Y = binary_labels(Y - Y.multiply(ignored), "Y_true")
     hits = np.empty(ranked.shape, dtype=np.bool_)
     indptr = Y.indptr.astype(np.int64)
 
@@ -164,7 +154,7 @@ def _over_rows(function: Callable[[tuple[int, int]], T], n: int) -> list[T]:
     return parallel.run(function, parallel.ranges(n, parallel.thread_count()))
 
 
-def _binary_labels(Y: csr_matrix, name: str) -> csr_matrix:
+def binary_labels(Y: csr_matrix, name: str) -> csr_matrix:
     """Return a canonical 0/1 matrix with int32 indices."""
     if isinstance(Y, Sequence) or np.ndim(Y) not in (0, 2):
         raise ValueError(f"{name} is not a matrix of documents × labels: give a sparse matrix or a 2-d array")
@@ -189,7 +179,7 @@ def _ignored_labels(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None
     if isinstance(ignore, scipy.sparse.sparray | scipy.sparse.spmatrix):
         if ignore.shape != shape:
             raise ValueError(f"ignore has shape {ignore.shape}: it must have that of Y_true, {shape}")
-        return _binary_labels(ignore, "ignore")
+        return binary_labels(ignore, "ignore")
     pairs = np.asarray(ignore)
     if pairs.size == 0:
         return None
@@ -198,7 +188,7 @@ def _ignored_labels(ignore: Ignore, shape: tuple[int, int]) -> csr_matrix | None
     if (pairs < 0).any() or (pairs >= np.array(shape)).any():
         raise ValueError(f"ignore has a document or label outside of Y_true, which has shape {shape}")
     ones = np.ones(len(pairs), dtype=np.int64)
-    return _binary_labels(csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=shape), "ignore")
+    return binary_labels(csr_matrix((ones, (pairs[:, 0], pairs[:, 1])), shape=shape), "ignore")
 
 
 def _rank(predicted: Predictions, shape: tuple[int, int], k: int, ignored: csr_matrix | None) -> NDArray[np.int32]:

@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as RichProgress
 from rich.text import Text
 
@@ -71,14 +63,14 @@ class Progress:
             yield Bar()
             return
         columns = (
-            TextColumn("{task.description}"),
+            "{task.description}",
             BarColumn(bar_width=16),
-            TextColumn("{task.percentage:>3.0f} %"),
+            "{task.percentage:>3.0f} %",
             _Speed(),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            "left",
             TimeRemainingColumn(),
-            TextColumn("{task.fields[figures]}"),
+            "{task.fields[figures]}",
         )
         with RichProgress(*columns, console=self._console) as display:
             yield Bar(display, display.add_task(name, total=total, figures=""))

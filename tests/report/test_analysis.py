@@ -65,12 +65,12 @@ def test_labels_are_counted_as_by_hand() -> None:
     counted = outcome(Measured(Y, ranked, np.zeros(ranked.shape, dtype=np.float32), 0.0))
     assert counted.wrong.tolist() == [0, 0, 3, 0]
     assert counted.missed.tolist() == [0, 1, 0, 1]
-    assert [(one.missed, one.predicted, one.documents) for one in counted.confusions] == [(1, 2, 1), (3, 2, 1)]
+    assert counted.confusions == [(1, 2, 1), (3, 2, 1)]
 
 
 def test_bins_reach_from_unseen_labels_to_the_most_frequent() -> None:
     frequency = np.array([0, 1, 3, 10, 11, 1000, 1001])
     ones = np.ones(len(frequency), dtype=np.int64)
-    bins = by_frequency(Outcome(ones, ones, ones, [], 1), frequency)
+    bins = by_frequency(Outcome(ones, ones, ones, []), frequency)
     assert [part.name for part in bins] == ["0", "1", "2–3", "4–10", "11–30", "301–1,000", "1,001–3,000"]
     assert all(part.labels == 1 and part.recall == part.precision == 100 for part in bins)

@@ -143,11 +143,16 @@ def test_the_report_has_the_same_bytes_at_any_number_of_threads(
     assert sorted(path.name for path in folder.iterdir()) == ["model", "model-report.html", "tiny"]
 
 
-def test_a_model_of_features_without_names_and_history_has_a_report(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "history", [[], [{}], [{"phase": "tail", "curve": 5}], [{"phase": "tail", "curve": [[0, {"P@1": 1}]]}]]
+)
+def test_a_model_of_features_without_names_and_history_has_a_report(
+    tmp_path: Path, history: list[dict[str, Any]]
+) -> None:
     X = csr_matrix(np.tile(np.eye(4, dtype=np.float32), (10, 1)))
     Y = csr_matrix(np.tile(np.eye(4, dtype=np.float32)[[0, 1, 1, 2]], (10, 1)))
     estimator = LightDXML(options=FAST | {"beta": 0.5}).fit(X, Y)
-    estimator.history_ = []
+    estimator.history_ = history
     estimator.save(tmp_path / "model")
     saved = save(Dataset("bare", Split(Y=Y, X=X)), tmp_path / "bare", "xc")
     run("report", tmp_path / "model", "--data", saved / "train.txt", "--out", tmp_path / "page.html")
@@ -208,11 +213,3 @@ def test_the_effect_of_tail_is_shown(paper_model: LightDXML) -> None:
         assert f">{name}<" in shown
     assert "50.00" in shown
     assert "changed nothing" in training.tail([{"phase": "tail", "curve": [[0, measured(1)], [1, measured(1)]]}])
-
-
-@pytest.mark.parametrize("entry", [{}, {"curve": 5}, {"curve": [[0, {"P@1": 1}], [1, {"P@1": 1}]]}])
-def test_a_history_without_figures_is_no_error(four_views: LightDXML, entry: dict[str, Any]) -> None:
-    for phase in ("tail", "blend", "validation"):
-        history = [{"phase": phase, "kept": True, "grid": entry.get("curve"), **entry}]
-        assert "no record of the effect" in training.tail(history)
-        assert "no record of how the weights were chosen" in training.weights(four_views.model_, history)

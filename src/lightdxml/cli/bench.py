@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lightdxml.cli.output import console, errors, print_table, seconds_of
+from lightdxml.cli.output import errors, note, print_table, say, seconds_of
 
 if TYPE_CHECKING:
-    from lightdxml.experiments.bench.grid import Event, Plan, Variant
+    from lightdxml.experiments.bench.grid import Plan, Variant
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown")
 
@@ -27,7 +27,7 @@ Methods = Annotated[str, typer.Option("--methods", help="Methods, separated by c
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with its own seed.")]
 Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
-Ngrams = Annotated[int | None, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
+Ngrams = Annotated[int, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
 RandomState = Annotated[int, typer.Option("--random-state", help="Seed of the first run; later runs count up.")]
 Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`; a wrong name lists them.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out cells again.")]
@@ -42,7 +42,7 @@ def run(
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = None,
+    ngrams: Ngrams = 2,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
@@ -61,18 +61,19 @@ def run(
 
     names = METHODS if methods.strip() == "all" else _listed(methods, "--methods")
     variants = [grid.Variant(name, name) for name in names]
-    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), grid.write_reports)
+    _run(_plan(context.params, variants), grid.write_reports)
 
 
 @app.command("ablate")
 def ablate(
+    context: typer.Context,
     data: Data = None,
     only: Only = "all",
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = None,
+    ngrams: Ngrams = 2,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
@@ -85,33 +86,33 @@ def ablate(
     """
     from lightdxml.experiments.bench import ablation
 
-    variants = ablation.variants() if only.strip() == "all" else ablation.only(_listed(only, "--only"))
-    _run(_plan(data, variants, out, repeat, timeout, n_jobs, ngrams, random_state, retry), ablation.write_reports)
+    variants = ablation.variants(None if only.strip() == "all" else _listed(only, "--only"))
+    _run(_plan(context.params, variants), ablation.write_reports)
 
 
-def _plan(
-    data: str | None,
-    variants: Sequence[Variant],
-    out: Path | None,
-    repeat: int,
-    timeout: str,
-    n_jobs: int | None,
-    ngrams: int | None,
-    random_state: int,
-    retry: bool,
-) -> Plan:
+def _plan(options: dict[str, Any], variants: Sequence[Variant]) -> Plan:
+    """Return what to run, from the options that both commands have."""
     from lightdxml.experiments.bench.grid import Plan
     from lightdxml.kernels.parallel import thread_count, use_threads
     from lightdxml.text.tfidf import TextOptions
 
+    out = options["out"]
     if out is None:
         raise ValueError("no output folder: give --out FOLDER")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file: choose another folder for --out")
-    text = TextOptions() if ngrams is None else TextOptions(ngrams=ngrams)
-    sources, limit = _listed(data or "", "--data"), seconds_of(timeout, "--timeout")
-    with use_threads(n_jobs):
-        return Plan(sources, variants, out, repeat, limit, thread_count(), text, random_state, retry)
+    with use_threads(options["n_jobs"]):
+        return Plan(
+            _listed(options["data"] or "", "--data"),
+            variants,
+            out,
+            options["repeat"],
+            seconds_of(options["timeout"], "--timeout"),
+            thread_count(),
+            TextOptions(ngrams=options["ngrams"]),
+            options["random_state"],
+            options["retry"],
+        )
 
 
 def _listed(names: str, option: str) -> list[str]:
@@ -130,46 +131,20 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     """Run a plan, print tables and write reports; exit with code 1 if there are no results."""
     from lightdxml.experiments.bench import grid
 
+    # Like Ctrl-C, SIGTERM stops the running cell too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    note("reading the data")
     try:
-        with _progress() as listen:
-            cells = grid.run(plan, listen)
+        cells = grid.run(plan, lambda text: errors.print(text, end="", markup=False, highlight=False, soft_wrap=True))
     except KeyboardInterrupt:
-        message = f"stopped: finished cells are in {plan.out}; run the same command to resume"
-        errors.print(message, markup=False, highlight=False, soft_wrap=True)
+        note(f"\nstopped: finished cells are in {plan.out}; run the same command to resume")
         raise
     _show(cells)
     for path in write_reports(cells, plan.out, shlex.join(["lightdxml", *sys.argv[1:]])):
-        console.print(f"written: {path}", markup=False, soft_wrap=True)
+        say(f"written: {path}")
     if not any(cell["status"] == "done" for cell in cells):
-        errors.print("no cell has results: try --retry or a longer --timeout", soft_wrap=True)
+        note("no cell has results: try --retry or a longer --timeout")
         raise typer.Exit(1)
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Event], None]]:
-    """Print a line per finished cell; on a terminal, show a progress bar too."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=errors, disable=not errors.is_terminal) as display:
-        task = display.add_task("reading the data", total=None)
-
-        def listen(event: Event) -> None:
-            what = f"{event.job.data}, {event.job.name}" + (f", run {event.job.repeat + 1}" if event.job.repeat else "")
-            done = event.number if event.outcome else event.number - 1
-            display.update(task, total=event.total, completed=done, description=what)
-            if event.outcome:
-                line = f"{what}: {_summary(event.outcome, cached=event.cached)}"
-                display.console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-        yield listen
-
-
-def _summary(outcome: dict[str, Any], *, cached: bool) -> str:
-    if outcome["status"] != "done":
-        return f"{outcome['status']}: {outcome['message']}"
-    earlier = " (from an earlier run)" if cached else ""
-    return f"P@1 {outcome['metrics']['P@1']:.2f}, trained in {outcome['train_seconds']:,.1f} s{earlier}"
 
 
 def _show(cells: Cells) -> None:
@@ -178,5 +153,5 @@ def _show(cells: Cells) -> None:
 
     columns = (*METRICS, *COSTS)
     for data, groups in grouped(cells).items():
-        rows = [[group.title, *(column.mean(group) for column in columns), ""] for group in groups]
+        rows = [[group.title, *(column.text(group.mean(column.name)) for column in columns), ""] for group in groups]
         print_table(data, ("", *(column.title for column in columns), ""), rows)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, OldSplit, Separator, print_table
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, print_table
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Measured
     from lightdxml.estimator import LightDXML
-    from lightdxml.model.model import Model
 
 Out = Annotated[
     Path,
@@ -38,7 +37,6 @@ def run(
     n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Make a model smaller: store its numbers with fewer bytes.
 
@@ -56,7 +54,7 @@ def run(
     check_target(out)
     loaded = None
     if data is not None:
-        loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
+        loaded = load_data(data, label_separator=separator, encoding=encoding)
     before = load_model(model).set_params(n_jobs=n_jobs)
     _quantized(before, model, precision).save(out)
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
@@ -71,17 +69,12 @@ def _quantized(estimator: LightDXML, folder: Path, precision: str) -> LightDXML:
     start = time.perf_counter()
     small = copy.copy(estimator)
     small.model_ = estimator.model_.quantize(precision)
-    if _n_bytes(small.model_) >= _n_bytes(estimator.model_):
+    before, after = (sum(array.nbytes for array in one.model_.arrays().values()) for one in (estimator, small))
+    if after >= before:
         raise ValueError(f"{precision} would not make {folder} smaller: it is stored in this precision, or a lower one")
     entry = {"refresh": 0, "phase": "quantize", "seconds": time.perf_counter() - start, "precision": precision}
     small.history_ = [*estimator.history_, entry]
     return small
-
-
-def _n_bytes(model: Model) -> int:
-    # Views may share arrays, which then have the same name.
-    arrays = {name: array for view in model.views.values() for name, array in view.arrays().items()}
-    return sum(array.nbytes for array in arrays.values())
 
 
 def _megabytes(folder: Path) -> float:

@@ -12,7 +12,6 @@ import typer
 from lightdxml.cli.output import (
     Encoding,
     Json,
-    OldSplit,
     RandomState,
     Separator,
     Source,
@@ -69,13 +68,12 @@ def info(
     json: Json = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Show the statistics of a data set: documents, labels per document, documents per label.
 
     Example: `lightdxml data info see-also`
     """
-    data = load(source, label_separator=separator, encoding=encoding, split=old_split)
+    data = load(source, label_separator=separator, encoding=encoding)
     figures = describe(data)
     counts = [count for _, count in figures.curve()]
     if json:
@@ -166,15 +164,13 @@ def convert(
     force: Force = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Convert a data set to another format.
 
     Example: `lightdxml data convert my.csv my-folder --to jsonl`
     """
-    data = load(source, label_separator=separator, encoding=encoding, split=old_split)
-    save(data, target, to, "" if compress == "none" else compress, overwrite=force)
-    say(f"{_parts(data)} written to {target}")
+    data = load(source, label_separator=separator, encoding=encoding)
+    _write(data, target, to, compress, force)
 
 
 @app.command()
@@ -188,19 +184,17 @@ def split(
     force: Force = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Split a data set at random into train, test and, if asked for, dev.
 
     Example: `lightdxml data split my.csv my-folder --test 0.2`
     """
-    whole = load(source, label_separator=separator, encoding=encoding, split=old_split)
+    whole = load(source, label_separator=separator, encoding=encoding)
     data = split_at_random(whole, test, dev, random_state)
-    save(
-        data, target, "jsonl" if data.train.X is None else "xc", "" if compress == "none" else compress, overwrite=force
-    )
-    say(f"{_parts(data)} written to {target}")
+    _write(data, target, "jsonl" if data.train.X is None else "xc", compress, force)
 
 
-def _parts(data: Dataset) -> str:
-    return f"{data.name}: {', '.join(f'{len(part):,} {name}' for name, part in data.splits.items())} documents"
+def _write(data: Dataset, target: Path, form: Literal["xc", "npz", "jsonl"], compress: Compress, force: bool) -> None:
+    save(data, target, form, "" if compress == "none" else compress, overwrite=force)
+    parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
+    say(f"{data.name}: {parts} documents written to {target}")

@@ -10,7 +10,6 @@ from lightdxml.cli.output import (
     Json,
     ModelFolder,
     NJobs,
-    OldSplit,
     Separator,
     Source,
     Tail,
@@ -33,7 +32,6 @@ def run(
     n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Measure the accuracy of a model on the test documents of a data set.
 
@@ -49,7 +47,7 @@ def run(
 
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
-    loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
+    loaded = load_data(data, label_separator=separator, encoding=encoding)
     found = measure(estimator, loaded, tail)
     if json:
         print_json({"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds, **found.metrics})

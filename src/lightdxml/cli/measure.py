@@ -1,23 +1,101 @@
-"""The accuracy and speed of a model on a data set."""
+"""The accuracy and speed of a model on the test documents of a data set."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from lightdxml.cli.matching import Matched, match
 from lightdxml.cli.output import note
 
 if TYPE_CHECKING:
-    from lightdxml.data.dataset import Dataset
+    from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
+    from lightdxml.model.model import Model
 
 CUTS = (1, 3, 5)
 _FIRST = 20
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Documents to measure a model on.
+
+    Attributes
+    ----------
+    split
+        The test part of a data set, or all documents if there is none.
+    inputs
+        The documents as the model takes them.
+    Y
+        The true labels. Labels that the model does not know come after its own, so that they count as missed.
+    ignore
+        Document-label pairs that evaluation ignores, in the shape of Y; None if there are none.
+    unknown_names
+        The names of labels that the model does not know.
+    frequency, inv_propensity
+        Training documents and 1/p per label: of the data if it has a train and a test part, else of the model.
+    """
+
+    split: Split
+    inputs: Any
+    Y: csr_matrix
+    ignore: csr_matrix | None
+    unknown_names: list[str]
+    frequency: NDArray[np.int64]
+    inv_propensity: NDArray[np.float64]
+
+
+def match(data: Dataset, model: Model) -> Matched:
+    """Return the documents of a data set to measure a model on."""
+    from lightdxml.data import registry
+    from lightdxml.metrics import inverse_propensity_of
+
+    names, split = data.label_names, data.train if data.test is None else data.test
+    Y, ignore = _to_model(split.Y, names, model), None
+    if split.ignore is not None and len(split.ignore):
+        ones = np.ones(len(split.ignore), dtype=np.int32)
+        ignore = _to_model(csr_matrix((ones, tuple(split.ignore.T)), shape=split.Y.shape), names, model)
+    if data.test is not None:
+        n_documents = len(data.train)
+        frequency = np.bincount(_to_model(data.train.Y, names, model).indices, minlength=Y.shape[1])
+    else:
+        n_documents = model.n_documents
+        frequency = np.pad(model.label_frequency.astype(np.int64), (0, Y.shape[1] - model.n_labels))
+    inv_propensity = inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(data.name))
+    return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity)
+
+
+def inputs_of(split: Split) -> Any:
+    """Return documents as a model takes them: features if there are any, else texts."""
+    return split.texts if split.X is None else split.X
+
+
+def _to_model(Y: csr_matrix, names: Sequence[str] | None, model: Model) -> csr_matrix:
+    """Return labels in the columns of the model: by name if both have names, else by id."""
+    if names is None or model.label_names is None or list(names) == model.label_names:
+        if Y.shape[1] != model.n_labels:
+            raise ValueError(f"the data has {Y.shape[1]} labels and the model {model.n_labels}: they must agree")
+        return Y
+    unknown = _unknown_names(names, model)
+    if len(unknown) == len(names):
+        raise ValueError(f"the model knows none of the {len(names):,} labels of this data: check data and --separator")
+    ids = {name: j for j, name in enumerate([*model.label_names, *unknown])}
+    columns = np.array([ids[name] for name in names], dtype=np.int64)
+    pairs = Y.tocoo()
+    return csr_matrix((pairs.data, (pairs.row, columns[pairs.col])), shape=(Y.shape[0], len(ids)))
+
+
+def _unknown_names(names: Sequence[str] | None, model: Model) -> list[str]:
+    if names is None or model.label_names is None:
+        return []
+    known = set(model.label_names)
+    return [name for name in names if name not in known]
 
 
 @dataclass(frozen=True)

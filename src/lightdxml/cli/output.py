@@ -12,14 +12,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -49,14 +42,6 @@ Separator = Annotated[
     typer.Option("--separator", help="Separates the labels in a cell of a CSV or TSV file.", rich_help_panel=_READING),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel=_READING)]
-OldSplit = Annotated[
-    int,
-    typer.Option(
-        "--old-split",
-        help="Number of the split, from 0, for data sets in the repository's old format with several splits.",
-        rich_help_panel=_READING,
-    ),
-]
 
 _BARS = "▁▂▃▄▅▆▇█"
 
@@ -110,6 +95,16 @@ def seconds_of(text: str, option: str) -> float:
     return seconds
 
 
+def reading_options(separator: str, encoding: str) -> list[str]:
+    """Return the options with which data was read, without those at their defaults.
+
+    >>> reading_options(";", "utf-8")
+    ['--separator', ';']
+    """
+    given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"))
+    return [word for option, value, default in given if value != default for word in (option, value)]
+
+
 def sparkline(counts: Sequence[int]) -> str:
     """Draw counts as a row of bars of logarithmic height.
 
@@ -124,13 +119,7 @@ def sparkline(counts: Sequence[int]) -> str:
 @contextmanager
 def download_bar(title: str) -> Iterator[Any]:
     """Show a progress bar during a download; yield a function of the bytes so far and in total."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

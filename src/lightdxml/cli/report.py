@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.matching import match, reading_options
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, OldSplit, Separator, say
+from lightdxml.cli.measure import match
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, say
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
@@ -33,7 +33,6 @@ def run(
     n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Write an HTML report about a model.
 
@@ -51,10 +50,10 @@ def run(
     target = Path(f"{name}-report.html") if out is None else out
     report.check_target(target)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
-    loaded = load_data(data, label_separator=separator, encoding=encoding, split=old_split)
+    loaded = load_data(data, label_separator=separator, encoding=encoding)
     # A file of test documents does not tell what the model was trained on.
     training_data = data if loaded.test is not None else "TRAINING-DATA"
-    reading = reading_options(separator, encoding, old_split)
+    reading = reading_options(separator, encoding)
     commands = [
         shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),

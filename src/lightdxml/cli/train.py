@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lightdxml.cli.info import describe
-from lightdxml.cli.matching import inputs_of, reading_options
+from lightdxml.cli.measure import inputs_of
 from lightdxml.cli.output import (
     Encoding,
     Json,
     NJobs,
-    OldSplit,
     Separator,
     Source,
     note,
     print_json,
+    reading_options,
     say,
     seconds_of,
 )
@@ -110,7 +110,6 @@ def run(
     ] = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
-    old_split: OldSplit = 0,
 ) -> None:
     """Train a model on the training documents of a data set.
 
@@ -142,7 +141,7 @@ def run(
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
     with _resume_hint(checkpoint):
-        loaded = load(data, label_separator=separator, encoding=encoding, split=old_split)
+        loaded = load(data, label_separator=separator, encoding=encoding)
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         _fit(estimator, loaded, model, **fit, memory_limit=memory_limit, spill=spill)
@@ -156,7 +155,7 @@ def run(
     metrics = estimator.model_.metrics
     figures = "  ".join(f"{name} {metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     say(f"{loaded.name}: trained in {seconds:.1f} s. On validation documents: {figures}")
-    reading = reading_options(separator, encoding, old_split)
+    reading = reading_options(separator, encoding)
     say(f"The model is in {model}. Next: {shlex.join(['lightdxml', 'evaluate', str(model), data, *reading])}")
 
 

@@ -65,6 +65,13 @@ class Model:
         """Number of labels, those without documents included."""
         return len(self.label_frequency)
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name. Views may share arrays, which then have the same name."""
+        found: dict[str, NDArray[Any]] = {"label_frequency": self.label_frequency}
+        for view in self.views.values():
+            found |= view.arrays()
+        return found if self.vectorizer is None else found | {"idf": self.vectorizer.idf}
+
     def quantize(self, precision: str) -> Model:
         """Return a smaller model that says nearly the same."""
         return replace(self, views={name: view.quantize(precision) for name, view in self.views.items()})

@@ -71,15 +71,11 @@ def save(model: Model, folder: Path, version: str, history: list[dict[str, Any]]
 
 
 def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
-    arrays: Arrays = {"label_frequency": model.label_frequency}
-    for view in model.views.values():
-        arrays |= view.arrays()
     if model.vectorizer is not None:
-        arrays["idf"] = model.vectorizer.idf
         stored.write_json(folder / _WORDS, model.vectorizer.vocabulary)
     if model.label_names is not None:
         stored.write_json(folder / _LABELS, list(model.label_names))
-    stored.write(folder / _ARRAYS, arrays)
+    stored.write(folder / _ARRAYS, model.arrays())
     stored.write_json(folder / _HISTORY, history)
     manifest = {
         "format": FORMAT,

@@ -30,8 +30,5 @@ def write(path: Path, subject: Subject) -> None:
     """Write the report atomically; the same subject gives the same bytes."""
     check_target(path)
     content = page(subject)
-    try:
-        with writing_text(path) as stream:
-            stream.write(content)
-    except OSError as error:
-        raise ValueError(f"{path} cannot be written ({error.strerror}): choose another file") from error
+    with writing_text(path) as stream:
+        stream.write(content)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
+from lightdxml.metrics import binary_labels
 from lightdxml.model.blend import top_k
 from lightdxml.model.candidates import find_candidates
 from lightdxml.model.model import Model, score
@@ -21,8 +22,8 @@ from lightdxml.views.base import Batch
 DEPTH = 10
 TOP = 5
 _DOCUMENTS = 8192
-_MAX_PAIRS = 20_000_000
-_FIRST_BINS = (0, 1, 2, 4)
+# Where the bins of label frequencies begin, and the end of the last one.
+_BINS = (0, 1, 2, 4, *(step * 10**power + 1 for power in range(1, 9) for step in (1, 3)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,10 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
     >>> measure(trained.model_, ["the cat"], csr_matrix([[1, 0]])).ranked[0, :3].tolist()
     [0, 1, -1]
     """
-    Y = _ones(Y)
-    ignore = None if ignore is None else _ones(ignore)
+    Y = binary_labels(Y, "Y")
     if ignore is not None:
-        Y = _ones(Y - Y.multiply(ignore))
+        ignore = binary_labels(ignore, "ignore")
+        Y = binary_labels(Y - Y.multiply(ignore), "Y")
     ranked = np.empty((Y.shape[0], DEPTH), dtype=np.int32)
     scores = np.empty((Y.shape[0], DEPTH), dtype=np.float32)
     reached = 0
@@ -98,18 +99,10 @@ def _remove(labels: NDArray[np.int32], ignore: csr_matrix) -> None:
         labels[row, np.isin(labels[row], ignore.indices[ignore.indptr[row] : ignore.indptr[row + 1]])] = -1
 
 
-def _ones(Y: csr_matrix) -> csr_matrix:
-    """Return a 0/1 matrix in canonical form, of a type that can hold counts."""
-    Y = csr_matrix(Y, copy=True)
-    Y.sum_duplicates()
-    Y.eliminate_zeros()
-    return csr_matrix((np.ones(Y.nnz, dtype=np.int32), Y.indices, Y.indptr), shape=Y.shape)
-
-
 def _as_matrix(labels: NDArray[np.int32], n_labels: int) -> csr_matrix:
     """Return a table of labels as a 0/1 matrix."""
     rows, columns = np.nonzero(labels >= 0)
-    ones = np.ones(len(rows), dtype=np.int32)
+    ones = np.ones(len(rows), dtype=np.int8)
     return csr_matrix((ones, (rows, labels[rows, columns])), shape=(len(labels), n_labels))
 
 
@@ -134,15 +127,6 @@ class Bin:
         return 100 * self.found / self.predicted if self.predicted else None
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """Two labels, and the number of documents in which the first is missed and the second wrongly predicted."""
-
-    missed: int
-    predicted: int
-    documents: int
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """Counts per label in the first `TOP` predictions, and the pairs of labels that are confused most often.
@@ -152,16 +136,13 @@ class Outcome:
     true, predicted, found
         Documents per label: with the label, with the label predicted, and with both.
     confusions
-        The most frequent ones.
-    step
-        Confusions are counted on every `step`-th document.
+        Two labels, and the number of documents in which the first is missed and the second wrongly predicted.
     """
 
     true: NDArray[np.int64]
     predicted: NDArray[np.int64]
     found: NDArray[np.int64]
-    confusions: list[Confusion]
-    step: int
+    confusions: list[tuple[int, int, int]]
 
     @property
     def wrong(self) -> NDArray[np.int64]:
@@ -182,21 +163,19 @@ def outcome(measured: Measured, limit: int = 20) -> Outcome:
     >>> ranked = np.array([[1], [1]], dtype=np.int32)
     >>> counted = outcome(Measured(csr_matrix([[1, 0], [0, 1]]), ranked, np.ones((2, 1), dtype=np.float32), 100.0))
     >>> counted.confusions, counted.found.tolist()
-    ([Confusion(missed=0, predicted=1, documents=1)], [0, 1])
+    ([(0, 1, 1)], [0, 1])
     """
-    Y = _ones(measured.Y)
+    Y = measured.Y
     predicted = _as_matrix(measured.ranked[:, :TOP], Y.shape[1])
-    found = _ones(Y.multiply(predicted))
-    missed, wrong = _ones(Y - found), _ones(predicted - found)
-    n_pairs = int(np.sum(np.diff(missed.indptr).astype(np.int64) * np.diff(wrong.indptr)))
-    step = max(1, math.ceil(n_pairs / _MAX_PAIRS))
-    together = csr_matrix(missed[::step].T @ wrong[::step])
+    found = csr_matrix(Y.multiply(predicted))
+    missed, wrong = (binary_labels(matrix - found, "Y").astype(np.int32) for matrix in (Y, predicted))
+    together = csr_matrix(missed.T @ wrong)
     together.sort_indices()
-    first = np.argsort(-together.data, kind="stable")[:limit]
-    rows = np.searchsorted(together.indptr, first, side="right") - 1
-    triples = zip(rows.tolist(), together.indices[first].tolist(), together.data[first].tolist(), strict=True)
+    pairs = together.tocoo()
+    first = np.argsort(-pairs.data, kind="stable")[:limit]
+    confusions = np.column_stack([pairs.row[first], pairs.col[first], pairs.data[first]])
     true, given, both = (np.bincount(matrix.indices, minlength=Y.shape[1]) for matrix in (Y, predicted, found))
-    return Outcome(true, given, both, [Confusion(*triple) for triple in triples], step)
+    return Outcome(true, given, both, [(missed, wrong, n) for missed, wrong, n in confusions.tolist()])
 
 
 def most(counts: NDArray[np.int64], limit: int = 10) -> list[int]:
@@ -215,28 +194,16 @@ def by_frequency(counted: Outcome, frequency: NDArray[np.int64]) -> list[Bin]:
     Examples
     --------
     >>> counts = np.array([4, 2, 1])
-    >>> [part] = by_frequency(Outcome(counts, counts, np.array([2, 1, 0]), [], 1), np.array([5, 6, 7]))
+    >>> [part] = by_frequency(Outcome(counts, counts, np.array([2, 1, 0]), []), np.array([5, 6, 7]))
     >>> part.name, part.labels, round(part.recall or 0)
     ('4–10', 3, 43)
     """
-    bounds = _bounds(int(frequency.max(initial=0)))
-    bin_of = np.searchsorted(bounds, frequency, side="right") - 1
+    bin_of = np.searchsorted(_BINS, frequency, side="right") - 1
     sums = [
-        np.bincount(bin_of, weights=values, minlength=len(bounds)).astype(np.int64).tolist()
+        np.bincount(bin_of, weights=values, minlength=len(_BINS) - 1).astype(np.int64).tolist()
         for values in (np.ones(len(frequency)), counted.true, counted.predicted, counted.found)
     ]
-    last = [bound - 1 for bound in bounds[1:]] + [bounds[-1]]
-    names = [f"{a:,}" if a >= b else f"{a:,}–{b:,}" for a, b in zip(bounds, last, strict=True)]
+    names = [f"{a:,}" if a + 1 == b else f"{a:,}–{b - 1:,}" for a, b in pairwise(_BINS)]
     bins = [Bin(name, *numbers) for name, *numbers in zip(names, *sums, strict=True)]
     # Labels without training documents matter only if documents have them.
     return [part for i, part in enumerate(bins) if part.labels and (i > 0 or part.pairs)]
-
-
-def _bounds(largest: int) -> list[int]:
-    """Return where bins begin: 0, 1, 2, 4, 11, 31, 101, 301 … up to the end of the last one."""
-    bounds = list(_FIRST_BINS)
-    step = 10
-    while bounds[-1] <= largest:
-        bounds += [step + 1, 3 * step + 1]
-        step *= 10
-    return bounds

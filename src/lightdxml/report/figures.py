@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from lightdxml.plotting import BLUE, GRAY, ORANGE, style
 from lightdxml.report.analysis import Bin
 from lightdxml.report.history import Curve
 
-# Mid-tones: legible on white and on black. The style sheet of the page sets the color of text.
-BLUE, ORANGE, GREEN, PURPLE, GRAY = "#3b82c4", "#d9772b", "#3f9b62", "#9a6cc0", "#888888"
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.size": 9,
-    "axes.edgecolor": GRAY,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRAY,
-    "grid.alpha": 0.25,
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",  # the style sheet of the page sets the color of text
     "grid.linewidth": 0.6,
     "xtick.color": GRAY,
     "ytick.color": GRAY,
-    "legend.frameon": False,
     "legend.handlelength": 1.4,
     "lines.linewidth": 1.8,
     "lines.markersize": 4,
@@ -119,19 +107,10 @@ def _legend(axes: Axes) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=min(handles, 4), columnspacing=1.2, fontsize=8)
 
 
-@contextmanager
-def _style(name: str) -> Iterator[None]:
-    """Draw in the style of the report, whatever the user's own settings are."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        # A different salt per chart, so that ids are unique in the page.
-        matplotlib.rcParams.update(_STYLE | {"svg.hashsalt": f"lightdxml-{name}"})
-        yield
-
-
 def _svg(name: str, title: str, draw: Callable[[Figure], None], size: tuple[float, float] = _SIZE) -> str:
     """Return a chart as an SVG element for the page."""
-    with _style(name):
+    # A different salt per chart, so that ids are unique in the page.
+    with style(_STYLE | {"svg.hashsalt": f"lightdxml-{name}"}):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         stream = io.StringIO()

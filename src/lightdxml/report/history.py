@@ -1,17 +1,15 @@
-"""The history of a training as series and curves. It is read from a file, so any part of it may be missing or odd."""
+"""The history of a training as series and totals."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Entry = dict[str, Any]
 History = Sequence[Entry]
-Curve = list[tuple[float, dict[str, float]]]
-
-_MEASURES = tuple(f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5))
+# Values of a weight or option, and the metrics at each.
+Curve = Sequence[tuple[float, Mapping[str, float]]]
 
 
 @dataclass(frozen=True)
@@ -32,27 +30,16 @@ def phases(history: History) -> list[Phase]:
     """
     found: dict[str, list[Entry]] = {}
     for entry in history:
-        found.setdefault(str(entry.get("phase", "?")), []).append(entry)
+        found.setdefault(entry["phase"], []).append(entry)
     return [
-        Phase(name, len(entries), sum(_seconds(entry) for entry in entries), _peak(entries))
+        Phase(
+            name,
+            len(entries),
+            seconds=sum(entry["seconds"] for entry in entries),
+            peak_mb=max((entry["peak_mb"] for entry in entries if "peak_mb" in entry), default=None),
+        )
         for name, entries in found.items()
     ]
-
-
-def _seconds(entry: Entry) -> float:
-    return number(entry, "seconds") or 0.0
-
-
-def _peak(entries: list[Entry]) -> float | None:
-    return max((peak for entry in entries if (peak := number(entry, "peak_mb")) is not None), default=None)
-
-
-def number(entry: Entry, name: str) -> float | None:
-    """Return a number of an entry, None if there is none or it is not finite."""
-    value = entry.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def series(history: History, phase: str, name: str) -> tuple[list[int], list[float]]:
@@ -61,14 +48,8 @@ def series(history: History, phase: str, name: str) -> tuple[list[int], list[flo
     >>> series([{"phase": "classifier", "loss": 2.0}, {"phase": "validation", "P@1": 50.0}], "validation", "P@1")
     ([1], [50.0])
     """
-    epochs, values, done = [], [], 0
-    for entry in history:
-        done += entry.get("phase") == "classifier"
-        value = number(entry, name)
-        if entry.get("phase") == phase and value is not None:
-            epochs.append(done)
-            values.append(value)
-    return epochs, values
+    found = [(done, entry[name]) for done, entry in _with_epochs(history) if entry["phase"] == phase]
+    return [done for done, _ in found], [value for _, value in found]
 
 
 def kept_validation(history: History) -> tuple[int, Entry] | None:
@@ -78,37 +59,20 @@ def kept_validation(history: History) -> tuple[int, Entry] | None:
     >>> kept_validation([old, {"phase": "classifier"}, new])
     (0, {'phase': 'validation', 'kept': True})
     """
-    kept, done = None, 0
+    kept = [(done, entry) for done, entry in _with_epochs(history) if entry["phase"] == "validation" and entry["kept"]]
+    return kept[-1] if kept else None
+
+
+def _with_epochs(history: History) -> Iterator[tuple[int, Entry]]:
+    """Yield each entry with the classifier epochs completed by then."""
+    done = 0
     for entry in history:
-        done += entry.get("phase") == "classifier"
-        if entry.get("phase") == "validation" and entry.get("kept") is True:
-            kept = done, entry
-    return kept
+        done += entry["phase"] == "classifier"
+        yield done, entry
 
 
 def chosen_blend(history: History) -> Entry | None:
     """Return the entry of the β and γ that were chosen; None if there was no such choice."""
-    entries = [entry for entry in history if entry.get("phase") == "blend"]
+    entries = [entry for entry in history if entry["phase"] == "blend"]
     # A later view with which γ would be 0 is not kept, and the choice before it stays.
-    return next((entry for entry in reversed(entries) if number(entry, "gamma")), entries[-1] if entries else None)
-
-
-def curve(points: Any) -> Curve:
-    """Return values with the measures for each; empty if they are incomplete.
-
-    >>> curve([[0.5, {"P@1": 60}]])
-    []
-    """
-    try:
-        found = [(float(value), {name: float(metrics[name]) for name in _MEASURES}) for value, metrics in points]
-    except (TypeError, ValueError, LookupError):
-        return []
-    return found
-
-
-def gamma_curve(blend: Entry) -> Curve:
-    """Return each γ with its measures, at the β that was chosen."""
-    try:
-        return curve([(gamma, metrics) for (beta, gamma), metrics in blend["grid"] if beta == blend["beta"]])
-    except (TypeError, ValueError, LookupError):
-        return []
+    return next((entry for entry in reversed(entries) if entry["gamma"]), entries[-1] if entries else None)

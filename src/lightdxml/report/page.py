@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lightdxml import __version__
 from lightdxml.model.model import Model
+from lightdxml.plotting import BLUE, GREEN, ORANGE, PURPLE
 from lightdxml.report import analysis, figures, training
 from lightdxml.report.analysis import DEPTH, TOP, Measured, Outcome
 from lightdxml.report.history import phases
@@ -27,7 +28,7 @@ _MEASURES = {
     "coverage": "fraction of labels that are predicted correctly at least once",
     "macro-F1": "F1 of each label, averaged over all labels",
 }
-_COLORS = {"P": figures.BLUE, "nDCG": figures.GREEN, "PSP": figures.ORANGE, "R": figures.PURPLE}
+_COLORS = {"P": BLUE, "nDCG": GREEN, "PSP": ORANGE, "R": PURPLE}
 _SAMPLES, _TEXT = 8, 280
 _MAX_MISSED = 10
 
@@ -83,7 +84,14 @@ class Subject:
 
 
 def page(subject: Subject) -> str:
-    """Return the whole page."""
+    """Return the whole page, without the history if it is not as training writes it: it is read from a file."""
+    try:
+        return _page(subject)
+    except (TypeError, ValueError, LookupError):
+        return _page(replace(subject, history=()))
+
+
+def _page(subject: Subject) -> str:
     counted, model, history = analysis.outcome(subject.measured), subject.model, subject.history
     sections = (
         _summary(subject),
@@ -149,7 +157,7 @@ def _facts(subject: Subject) -> dict[str, str]:
         "True labels among the candidates": f"{subject.measured.reach:.2f} %",
         "Training time": duration(sum(phase.seconds for phase in spent)) if spent else "",
         "Peak memory in training": size(1e6 * max(peaks)) if peaks else "",
-        "Size of the model": size(sum(array.nbytes for array in training.arrays(model).values())),
+        "Size of the model": size(sum(array.nbytes for array in model.arrays().values())),
         "Settings": text(subject.settings),
     }
     return {name: value for name, value in facts.items() if value}
@@ -189,14 +197,9 @@ def _frequency(subject: Subject, counted: Outcome) -> str:
 def _confusions(subject: Subject, counted: Outcome) -> str:
     if not counted.missed.any() and not counted.wrong.any():
         return note("There are none: all true labels are predicted, and no others.")
-    step = "" if counted.step == 1 else f" Counted on one in {counted.step:,} documents."
-    rows = [
-        [subject.label(one.missed), subject.label(one.predicted), f"{one.documents:,}"] for one in counted.confusions
-    ]
+    rows = [[subject.label(missed), subject.label(wrong), f"{n:,}"] for missed, wrong, n in counted.confusions]
     return (
-        note(
-            f"The first label is true, but not among the first {TOP} predictions. The second is, but it is wrong.{step}"
-        )
+        note(f"The first label is true, but not among the first {TOP} predictions. The second is, but it is wrong.")
         + table(("missed", "predicted instead", "documents"), rows, words=(0, 1))
         + side_by_side(
             "<h3>Most often wrong</h3>\n" + _labels(subject, ("wrong", "predicted"), counted.wrong, counted.predicted),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
+from collections.abc import Mapping
 
 from lightdxml.model.model import Model
+from lightdxml.plotting import BLUE, GREEN, ORANGE
 from lightdxml.report import figures
 from lightdxml.report import history as log
-from lightdxml.report.history import Curve, History, curve, number, series
+from lightdxml.report.history import Curve, History, series
 from lightdxml.report.markup import NAME, bars, duration, figure, note, percent, side_by_side, size, table, text
 
 CUTS = (1, 3, 5)
@@ -22,13 +21,13 @@ def training(history: History) -> str:
     blocks = []
     epochs, losses = series(history, "classifier", "loss")
     if losses:
-        line = {"loss": (epochs, losses, figures.BLUE)}
+        line = {"loss": (epochs, losses, BLUE)}
         chart = figures.lines("loss", "Training loss by epoch", line, (_EPOCHS, "loss per document"), ylim=(0, None))
         blocks.append(figure(chart, "Loss of the classifier on training documents."))
     kept = log.kept_validation(history)
     found = {name: series(history, "validation", name) for name in ("P@1", "PSP@1")}
     if kept is not None and found["P@1"][1]:
-        lines = {name: (*found[name], color) for name, color in (("P@1", figures.BLUE), ("PSP@1", figures.ORANGE))}
+        lines = {name: (*found[name], color) for name, color in (("P@1", BLUE), ("PSP@1", ORANGE))}
         chart = figures.lines("validation", "Validation P@1 and PSP@1 by epoch", lines, (_EPOCHS, "%"), kept[0])
         caption = "Accuracy of the dense views on validation documents, at every refresh. The best ones are kept."
         blocks.append(figure(chart, caption))
@@ -36,7 +35,7 @@ def training(history: History) -> str:
         return note(_NO_HISTORY)
     epochs, recalls = series(history, "shortlist", "recall")
     if recalls and min(recalls) < 1:
-        line = {"recall": (epochs, [100 * recall for recall in recalls], figures.GREEN)}
+        line = {"recall": (epochs, [100 * recall for recall in recalls], GREEN)}
         axes = (_EPOCHS, "% of the exact shortlist")
         chart = figures.lines("shortlist", "Recall of the shortlists by epoch", line, axes, ylim=(None, 100.5))
         blocks.append(figure(chart, "Percentage of the nearest labels that the index finds."))
@@ -52,21 +51,21 @@ def weights(model: Model, history: History) -> str:
     shown = table(("view", "", "weight"), rows, words=(0, 1), kind="plain")
     blend, kept, options = log.chosen_blend(history), log.kept_validation(history), model.config.blend
     if blend is not None:
-        symbol, chosen, points = "γ", number(blend, "gamma"), log.gamma_curve(blend)
+        symbol, chosen = "γ", blend["gamma"]
+        points = [(gamma, metrics) for (beta, gamma), metrics in blend["grid"] if beta == blend["beta"]]
         axis = "γ: 0 dense views only, 1 linear view only"
         meaning = (
             "The logarithm of a score is the weighted sum of the log-scores of the views. γ is the weight of the linear"
-            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {number(blend, 'beta') or 0:g}, and"
+            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {blend['beta']:g}, and"
             " nearness gets 1 − β."
         )
         rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
-    else:
-        entry = kept[1] if kept is not None else {}
-        symbol, chosen, points = "β", number(entry, "beta"), curve(entry.get("curve"))
+    elif kept is not None:
+        symbol, chosen, points = "β", kept[1]["beta"], kept[1]["curve"]
         axis = "β: 0 label embeddings only, 1 classifier only"
         meaning = "The score is β · classifier + (1 − β) · nearness."
         rule = f"are within {options.tolerance:g} points of the best"
-    if chosen is None or not points:
+    else:
         return shown + note("The model has no record of how the weights were chosen.")
     if len(points) < 2:
         return shown + note(f"{meaning} {symbol} is {chosen:g}; no other value was tried.")
@@ -92,14 +91,14 @@ def _curve_table(symbol: str, points: Curve, chosen: float) -> str:
     return table((symbol, "P@1", "mean P", "PSP@1", "mean PSP"), rows)
 
 
-def _mean(found: dict[str, float], name: str) -> float:
+def _mean(found: Mapping[str, float], name: str) -> float:
     return sum(found[f"{name}@{k}"] for k in CUTS) / len(CUTS)
 
 
 def tail(history: History) -> str:
     """Return what `tail` gains for rare labels, and what it costs."""
-    points = curve(next((entry.get("curve") for entry in reversed(history) if entry.get("phase") == "tail"), None))
-    if len(points) < 2:
+    points: Curve = next((entry["curve"] for entry in reversed(history) if entry["phase"] == "tail"), ())
+    if not points:
         return note("The model has no record of the effect of <code>tail</code>.")
     if all(found == points[0][1] for _, found in points):
         return note("<code>tail</code> changed nothing on validation documents.")
@@ -139,24 +138,16 @@ def phases(history: History) -> str:
     return bars(rows, ("phase", "time", "", "runs", "peak memory")) + note(explained)
 
 
-def arrays(model: Model) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model by name, largest first."""
-    found = {name: array for view in model.views.values() for name, array in view.arrays().items()}
-    found["label_frequency"] = model.label_frequency
-    if model.vectorizer is not None:
-        found["idf"] = model.vectorizer.idf
-    return dict(sorted(found.items(), key=lambda item: -item[1].nbytes))
-
-
 def sizes(model: Model) -> str:
-    """Return the size of each array of the model."""
+    """Return the size of each array of the model, the largest first."""
+    arrays = sorted(model.arrays().items(), key=lambda item: -item[1].nbytes)
     rows = [
         (
             text(name, NAME),
             float(one.nbytes),
             (size(one.nbytes), " × ".join(f"{n:,}" for n in one.shape), str(one.dtype)),
         )
-        for name, one in arrays(model).items()
+        for name, one in arrays
         if one.nbytes
     ]
     return bars(rows, ("array", "size", "shape", "type"))

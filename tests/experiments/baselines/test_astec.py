@@ -126,12 +126,6 @@ def test_a_document_without_features_gets_no_labels(learner: Any, data: Data) ->
     assert (scores == 0).all()
 
 
-@pytest.mark.parametrize("clusters", [0, 3, 2.0])
-def test_clusters_must_be_a_power_of_two(clusters: Any) -> None:
-    with pytest.raises(ValueError, match=f"clusters is {clusters}: it must be a power of two"):
-        Astec(clusters=clusters)
-
-
 def test_other_values_of_beta_are_ranked_without_new_training(data: Data) -> None:
     trained = Ours(dim=16, epochs=2, linear=False, tree=False, beta=0.5, other_betas=[0.0, 0.5])
     trained.fit(*data, seed=0, threads=1)

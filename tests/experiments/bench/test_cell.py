@@ -61,7 +61,7 @@ def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pyte
     found = cell.run(job)
     assert found["held_settings"] == {"neighbors": 7}
     shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, **found}
-    assert "`neighbors=20`; adjusted during training: `neighbors=7`" in settings_list([shown])
+    assert "`neighbors=20`; adjusted in training on tiny: `neighbors=7`" in settings_list([shown])
 
 
 def test_compilation_does_not_count_as_training_time(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

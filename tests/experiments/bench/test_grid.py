@@ -15,7 +15,7 @@ import pytest
 from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import grid, machine, process
-from lightdxml.experiments.bench.grid import Event, Plan, Variant
+from lightdxml.experiments.bench.grid import Plan, Variant
 from lightdxml.persistence import lock
 from tests.experiments.bench.conftest import FakeCell
 from tests.support.bench import documents
@@ -29,9 +29,9 @@ def plan_of(source: Path, out: Path, *variants: Variant) -> Plan:
 
 def test_a_finished_cell_is_not_run_again(out: Path, source: Path) -> None:
     before = (out / "cells" / "tiny.knn.0.json").read_bytes()
-    events: list[Event] = []
-    grid.run(plan_of(source, out), events.append)
-    assert events[-1].cached
+    shown: list[str] = []
+    grid.run(plan_of(source, out), shown.append)
+    assert "".join(shown).endswith(" s (from an earlier run)\n")
     assert (out / "cells" / "tiny.knn.0.json").read_bytes() == before
 
 
@@ -82,13 +82,13 @@ def test_code_that_changes_during_the_benchmark_stops_it(
     out: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other(*args: Any) -> dict[str, Any]:
-        return {"status": "done", "metrics": {}, "versions": {"lightdxml": "0.0.1+other"}}
+        return {"status": "done", "versions": {"lightdxml": "0.0.1+other"}}
 
     monkeypatch.setattr(process, "run", other)
-    events: list[Event] = []
+    shown: list[str] = []
     with pytest.raises(ValueError, match=r"changed during the benchmark: .*0\.0\.1\+other.*use another --out"):
-        grid.run(replace(plan_of(source, out), repeat=3), events.append)
-    assert max(event.number for event in events) == 2
+        grid.run(replace(plan_of(source, out), repeat=3), shown.append)
+    assert shown[-1] == "2/3 tiny, knn, run 2: "
     assert sorted(path.name for path in (out / "cells").iterdir()) == ["tiny.knn.0.json"]
 
 
@@ -149,10 +149,10 @@ def test_reports_are_written(out: Path, source: Path) -> None:
 def test_two_data_sets_with_the_same_name_are_rejected_before_any_cell_runs(tmp_path: Path, source: Path) -> None:
     X, Y = documents(np.random.default_rng(1), 50)
     other = save(Dataset("tiny", Split(Y=Y, X=X)), tmp_path / "other" / "tiny", "npz")
-    events: list[Event] = []
+    shown: list[str] = []
     with pytest.raises(ValueError, match="tiny was built from other data"):
-        grid.run(Plan((str(source), str(other)), (KNN,), tmp_path / "out"), events.append)
-    assert not events
+        grid.run(Plan((str(source), str(other)), (KNN,), tmp_path / "out"), shown.append)
+    assert not shown
 
 
 def test_the_same_data_set_by_two_paths_runs_once(out: Path, source: Path, tmp_path: Path) -> None:

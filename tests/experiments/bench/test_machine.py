@@ -36,4 +36,4 @@ def test_the_measuring_modules_exist() -> None:
 
 def test_all_cores_are_reported_whatever_number_of_threads_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIGHTDXML_THREADS", "77")
-    assert machine.describe()["cores"] == os.cpu_count()
+    assert f", {os.cpu_count()} cores, " in machine.describe()

@@ -136,12 +136,6 @@ def test_each_method_has_its_own_look_in_any_order() -> None:
     assert look["lightdxml"] == plots.looks(["lightdxml", "astec"])["lightdxml"]
 
 
-def test_incomparable_cells_are_rejected(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--out"):
-        plots.write_all([done_cell(), done_cell(method="knn", versions={"numpy": "1"})], tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_same_cells_give_the_same_bytes(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in plots.write_all(many(1, ["a", "b"]), tmp_path / "1")]
     assert first == [path.read_bytes() for path in plots.write_all(many(1, ["a", "b"]), tmp_path / "2")]
@@ -173,7 +167,8 @@ def test_the_default_is_marked_even_if_it_was_not_tried(tmp_path: Path, drawn: l
         [float(np.asarray(line.get_xdata())[0]) for line in axes.lines if line.get_linestyle() == ":"]
         for axes in drawn[0].axes
     ]
-    assert marked == [[0.7], [0.7], [12.0], [12.0], [], []]
+    # 12 epochs lie halfway between 8, the third value, and 16, the fourth.
+    assert marked == [[pytest.approx(7.0)], [pytest.approx(7.0)], [2.5], [2.5], [], []]
 
 
 @pytest.mark.parametrize("second", [80.0, 80.01])

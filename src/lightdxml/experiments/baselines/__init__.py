@@ -16,8 +16,8 @@ METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 def method(name: str) -> type[Method]:
     """Return the class of a method.
 
-    >>> method("knn").about
-    'labels of the 20 nearest training documents by TF-IDF cosine'
+    >>> method("knn").defaults
+    {'neighbors': 20}
     """
     if name not in METHODS:
         raise ValueError(f"unknown method {name!r}: choose from {', '.join(METHODS)}")

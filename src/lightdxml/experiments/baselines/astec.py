@@ -59,7 +59,6 @@ class Astec(Method):
     """
 
     name = "astec"
-    about = "Astec (Dahiya et al. 2021) on this package's kernels"
     defaults: ClassVar[Settings] = {
         **_SHARED,
         "clusters": None,
@@ -76,9 +75,6 @@ class Astec(Method):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        clusters = self.settings["clusters"]
-        if clusters is not None and (not isinstance(clusters, int) or clusters < 1 or clusters & (clusters - 1)):
-            raise ValueError(f"clusters is {clusters!r}: it must be a power of two, or None")
         self._reranker: Reranker | None = None
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:

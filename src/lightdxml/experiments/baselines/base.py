@@ -36,25 +36,21 @@ class Method(ABC):
 
     Attributes
     ----------
-    name, about
-        Its name, and a description in one line.
+    name
+        Its name in commands and tables.
     package, distribution
         The module that it needs, which is also the name of our extra that installs it, and its name on PyPI if that is
         another one.
     defaults
         All settings and their default values, which are those of the method's authors.
-    reproducible
-        Whether the same seed gives the same result with any number of threads.
     phases
         Training seconds per phase.
     """
 
     name: ClassVar[str]
-    about: ClassVar[str]
     package: ClassVar[str] = ""
     distribution: ClassVar[str] = ""
     defaults: ClassVar[Settings] = {}
-    reproducible: ClassVar[bool] = True
 
     def __init__(self, **settings: Any) -> None:
         for name in settings:

@@ -5,13 +5,10 @@ The package of a method is imported when the method is trained, not before.
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,9 +32,7 @@ class Parabel(Method):
     """
 
     name = "parabel"
-    about = "3 balanced binary label trees with a linear classifier per node (omikuji)"
     package = "omikuji"
-    reproducible = False
     defaults: ClassVar[Settings] = {
         "n_trees": 3,
         "max_depth": 20,
@@ -58,7 +53,7 @@ class Parabel(Method):
             setattr(parameters, name, self.settings[name])
         # omikuji rejects documents without features; documents without labels teach it nothing.
         kept = (np.diff(X.indptr) > 0) & (np.diff(Y.indptr) > 0)
-        with tempfile.TemporaryDirectory() as folder, _quiet():
+        with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "train.txt"
             with self.phase("files"):
                 write_labeled(path, X[kept], Y[kept])
@@ -77,15 +72,13 @@ class Parabel(Method):
 
     def save(self, folder: Path) -> None:
         """Write the trees in omikuji's format."""
-        with _quiet():
-            self._model.save(str(folder))
+        self._model.save(str(folder))
 
 
 class Bonsai(Parabel):
     """Shallow, unbalanced label trees (Khandagale et al., 2019), by omikuji with the settings in its README."""
 
     name = "bonsai"
-    about = "3 shallow label trees of up to 100 children per node with a linear classifier per node (omikuji)"
     defaults: ClassVar[Settings] = {**Parabel.defaults, "cluster_k": 100, "cluster_balanced": False, "max_depth": 3}
 
 
@@ -97,9 +90,7 @@ class PLT(Method):
     """
 
     name = "plt"
-    about = "1 balanced binary label tree with logistic regression per node, exact search (napkinXC)"
     package = "napkinxc"
-    reproducible = False
     defaults: ClassVar[Settings] = {
         "arity": 2,
         "max_leaves": 100,
@@ -143,10 +134,8 @@ class FastText(Method):
     """
 
     name = "fasttext"
-    about = "mean of learned word vectors, then one logistic regression per label (fastText, loss ova)"
     package = "fasttext"
     distribution = "fasttext-community"
-    reproducible = False
     defaults: ClassVar[Settings] = {"lr": 0.5, "epoch": 25, "dim": 50, "wordNgrams": 1, "loss": "ova"}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
@@ -196,21 +185,3 @@ def _lines(matrix: csr_matrix, prefix: str) -> Iterator[str]:
     """
     for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
         yield " ".join([f"{prefix}{column}" for column in matrix.indices[start:stop].tolist()])
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Discard what compiled code writes to the terminal: omikuji's log cannot be turned off."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    kept = {number: os.dup(number) for number in (1, 2)}
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        for number in kept:
-            os.dup2(nowhere, number)
-        yield
-    finally:
-        for number, copy in kept.items():
-            os.dup2(copy, number)
-            os.close(copy)
-        os.close(nowhere)

@@ -49,7 +49,6 @@ class Ours(Method):
     """
 
     name = "lightdxml"
-    about = "LightDXML, default preset"
     defaults: ClassVar[Settings] = {
         **dict.fromkeys([*SHORT_NAMES, *(name for name, _, _ in walk() if name != "random_state")]),
         **_OWN,
@@ -125,7 +124,6 @@ class OursPaper(Ours):
     """LightDXML with the paper's settings for that one of its data sets that is nearest in the number of labels."""
 
     name = "lightdxml-paper"
-    about = "LightDXML, the paper's settings"
     defaults: ClassVar[Settings] = {**Ours.defaults, "preset": "nearest of the paper"}
 
     def preset(self, labels: int) -> str:
@@ -134,6 +132,4 @@ class OursPaper(Ours):
         >>> OursPaper().preset(4_271), OursPaper().preset(24_000)
         ('paper/EURLex-4K', 'paper/Wiki10-31K')
         """
-        if self.settings["preset"] != self.defaults["preset"]:
-            return super().preset(labels)
         return min(_PAPER_SETS, key=lambda name: abs(math.log(_PAPER_SETS[name] / max(1, labels))))

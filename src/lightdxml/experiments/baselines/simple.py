@@ -36,7 +36,6 @@ class KNN(Method):
     """
 
     name = "knn"
-    about = "labels of the 20 nearest training documents by TF-IDF cosine"
     defaults: ClassVar[Settings] = {"neighbors": 20}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
@@ -69,7 +68,6 @@ class OVA(Method):
     """
 
     name = "ova"
-    about = "one-vs-all linear support vector machines (scikit-learn, LIBLINEAR)"
     defaults: ClassVar[Settings] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from lightdxml.experiments.baselines.ours import Ours
 from lightdxml.experiments.bench import figures, tables
-from lightdxml.experiments.bench.figures import BLUE, GREY, ORANGE
 from lightdxml.experiments.bench.grid import Variant
 from lightdxml.experiments.bench.results import Cell, Group, grouped
+from lightdxml.plotting import BLUE, GRAY, ORANGE
 
 # Values of a setting, numbers or words such as `with`, and the metrics at each.
 Curve = Sequence[tuple[Any, Mapping[str, float]]]
@@ -46,11 +46,13 @@ _COMPONENTS = (
 _COLORS = {"P@1": BLUE, "PSP@1": ORANGE}
 
 
-def variants() -> tuple[Variant, ...]:
-    """Return the variants of LightDXML to run. β is varied on "without linear view", which needs no new training.
+def variants(names: Sequence[str] | None = None) -> tuple[Variant, ...]:
+    """Return the variants of LightDXML to run: all, or those with these names.
 
-    >>> [variant.name for variant in variants()][:4]
-    ['default', 'without label tree', 'without refit', 'without linear view']
+    β is varied on "without linear view", which needs no new training.
+
+    >>> [variant.name for variant in variants(["shortlist_size=25", "default"])]
+    ['default', 'shortlist_size=25']
     """
     changes: dict[str, dict[str, Any]] = {
         _DEFAULT: {},
@@ -61,20 +63,11 @@ def variants() -> tuple[Variant, ...]:
         _NO_REFRESH: {**_DENSE, "dense.refresh_every": _NEVER},
     }
     changes |= {_name(setting, value): {**_DENSE, setting: value} for _, setting, values in _SWEEPS for value in values}
-    return tuple(Variant(name, Ours.name, settings) for name, settings in changes.items())
-
-
-def only(names: Sequence[str]) -> tuple[Variant, ...]:
-    """Return the variants with these names, in the usual order.
-
-    >>> [variant.name for variant in only(["shortlist_size=25", "default"])]
-    ['default', 'shortlist_size=25']
-    """
-    known = [variant.name for variant in variants()]
-    for name in names:
-        if name not in known:
-            raise ValueError(f"unknown variant {name!r}: choose from {', '.join(known)}")
-    return tuple(variant for variant in variants() if variant.name in names)
+    chosen = changes if names is None else names
+    for name in chosen:
+        if name not in changes:
+            raise ValueError(f"unknown variant {name!r}: choose from {', '.join(changes)}")
+    return tuple(Variant(name, Ours.name, settings) for name, settings in changes.items() if name in chosen)
 
 
 def _name(setting: str, value: int) -> str:
@@ -130,18 +123,21 @@ def write_reports(cells: Sequence[Cell], out: Path, command: str = "") -> list[P
 def _table(groups: Sequence[Group]) -> str:
     """Return a Markdown table of the variants, with the differences from the default in parentheses."""
     base = next((group for group in groups if group.method == _DEFAULT and group.done), None)
-    rows = []
-    for group in groups:
-        row = [group.title, *(_value(group, base, column.name) for column in tables.METRICS)]
-        row += [column.mean(group) for column in tables.COSTS]
-        rows.append(row if group.done else [group.title, group.rest[0]["message"], *[""] * (len(row) - 2)])
+    rows = [
+        [
+            group.title,
+            *(_value(group, base, column) for column in tables.METRICS),
+            *(column.text(group.mean(column.name)) for column in tables.COSTS),
+        ]
+        for group in groups
+    ]
     return tables.table(("Variant", *(column.title for column in (*tables.METRICS, *tables.COSTS))), rows)
 
 
-def _value(group: Group, base: Group | None, name: str) -> str:
-    value, default = group.mean(name), None if base is None or base is group else base.mean(name)
+def _value(group: Group, base: Group | None, column: tables.Column) -> str:
+    value, default = group.mean(column.name), None if base is None or base is group else base.mean(column.name)
     difference = "" if value is None or default is None else f" ({value - default:+.2f})"
-    return f"{value:.2f}{difference}" if value is not None else ""
+    return column.text(value) + difference
 
 
 def plot(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any]) -> Path:
@@ -154,34 +150,31 @@ def plot(curves: Mapping[str, Curve], path: Path, defaults: Mapping[str, Any]) -
         for part, (name, curve) in zip(parts, curves.items(), strict=False):
             _panels(part.subplots(2, sharex=True), name, curve, defaults.get(name))
         handles = [Line2D([], [], color=color, marker="o", label=metric) for metric, color in _COLORS.items()]
-        handles.append(Line2D([], [], color=GREY, linestyle=":", marker="o", markerfacecolor="white", label="default"))
+        handles.append(Line2D([], [], color=GRAY, linestyle=":", marker="o", markerfacecolor="white", label="default"))
         figures.add_legend(figure, handles)
         return figures.save(figure, path)
 
 
 def _panels(pair: Sequence[Axes], title: str, curve: Curve, default: Any) -> None:
+    """Draw the values of a setting at equal distances: most of them are powers of two, β is linear."""
     values = [value for value, _ in curve]
     numeric = not isinstance(values[0], str)
-    positions = [float(value) if numeric else float(i) for i, value in enumerate(values)]
-    # A numeric default may lie between the values that were tried.
-    marked = default if numeric else values.index(default)
+    marked = None
+    if default is not None:
+        # A numeric default may lie between the values that were tried.
+        marked = float(np.interp(default, values, range(len(values)))) if numeric else values.index(default)
     for axes, (metric, color) in zip(pair, _COLORS.items(), strict=True):
-        points = [(x, metrics[metric]) for x, (_, metrics) in zip(positions, curve, strict=True)]
-        axes.set(ylabel=f"{metric} (%)", ylim=figures.percent_limits([y for _, y in points]))
-        axes.plot(*zip(*points, strict=True), "o-" if numeric else "o", color=color, markersize=5)
+        points = [metrics[metric] for _, metrics in curve]
+        axes.set(ylabel=f"{metric} (%)", ylim=figures.percent_limits(points))
+        axes.plot(points, "o-" if numeric else "o", color=color, markersize=5)
         if marked is not None:
-            axes.axvline(marked, color=GREY, linestyle=":", linewidth=1.2, zorder=1)
-        for x, y in points:
+            axes.axvline(marked, color=GRAY, linestyle=":", linewidth=1.2, zorder=1)
+        for x, y in enumerate(points):
             if x == marked:
                 axes.plot(x, y, "o", color=color, markersize=8, markerfacecolor="white", markeredgewidth=1.8)
             if not numeric:
                 figures.write_beside(axes, x, y, f"{y:.2f}", offset=8)
+    step = 2 if len(values) > 6 else 1
     pair[0].set_title(title)
-    if not numeric:
-        pair[1].set_xlim(-0.6, len(values) - 0.4)
-        pair[1].set_xticks(positions, [str(value) for value in values])
-    elif min(positions) > 0 and max(positions) / min(positions) >= 8:
-        pair[1].set_xscale("log")
-        figures.set_ticks(pair[1].xaxis, positions)
-    else:
-        pair[1].xaxis.set_major_locator(MaxNLocator(6, integer=all(x.is_integer() for x in positions)))
+    pair[1].set_xlim(-0.6, len(values) - 0.4)
+    pair[1].set_xticks(range(0, len(values), step), [f"{value}" for value in values[::step]])

@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from lightdxml import plotting
 from lightdxml.data.files import writing
 
-BLUE, ORANGE, GREY = "#3b82c4", "#d9772b", "#888888"
 _DPI = 150
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "text.parse_math": False,  # a $ in a name is not a formula
-    "axes.edgecolor": GREY,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GREY,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-}
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Draw in the style of the benchmark, whatever the user's matplotlib settings are."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        yield
+def style() -> AbstractContextManager[None]:
+    """Draw in the style of the benchmark."""
+    # A $ in a name is not a formula.
+    return plotting.style({"text.parse_math": False, "axes.titlesize": 10})
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -70,12 +53,6 @@ def write_beside(axes: Axes, x: float, y: float, text: str, *, offset: float = 3
     axes.annotate(text, (x, y), xytext=(offset, 0), textcoords="offset points", va="center", fontsize=7, **options)
 
 
-def write_no_results(axes: Axes) -> None:
-    """Mark a panel as empty."""
-    axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center", color=GREY)
-    axes.set(xticks=[], yticks=[])
-
-
 def wrap(text: str, width: int = 26) -> str:
     """Break a text into lines."""
     return textwrap.fill(text, width)
@@ -100,11 +77,6 @@ def set_log_ticks(axis: Axis, low: float, high: float) -> None:
         ticks = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
         if len(ticks) <= 5:
             break
-    set_ticks(axis, ticks)
-
-
-def set_ticks(axis: Axis, ticks: Sequence[float]) -> None:
-    """Put ticks with plain numbers at these values only."""
-    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:g}"))

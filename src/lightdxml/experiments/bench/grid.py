@@ -67,19 +67,15 @@ class Plan:
             method(variant.method)(**variant.settings)  # raises on unknown methods and settings
 
 
-@dataclass(frozen=True)
-class Event:
-    """Progress: cell `number` of `total` is running, or has ended if there is an outcome."""
-
-    number: int
-    total: int
-    job: Job
-    outcome: Cell | None = None
-    cached: bool = False
-
-
-def run(plan: Plan, listen: Callable[[Event], None] = lambda event: None) -> list[Cell]:
+def run(plan: Plan, show: Callable[[str], None] = lambda text: None) -> list[Cell]:
     """Run the cells of a plan that have no result yet, and return all its cells.
+
+    Parameters
+    ----------
+    plan
+        What to run.
+    show
+        Takes the name of a cell when it starts, and its result and a line end when it is done.
 
     Raises
     ------
@@ -93,11 +89,18 @@ def run(plan: Plan, listen: Callable[[Event], None] = lambda event: None) -> lis
         known = {results.title(found): found for found in stored}
         outcomes = []
         for number, job in enumerate(jobs, start=1):
-            listen(Event(number, len(jobs), job))
-            cached = job.result.stem in known
-            outcomes.append(known[job.result.stem] if cached else _run_cell(plan, job))
-            listen(Event(number, len(jobs), job, outcomes[-1], cached))
+            repeat = f", run {job.repeat + 1}" if job.repeat else ""
+            show(f"{number}/{len(jobs)} {job.data}, {job.name}{repeat}: ")
+            earlier = known.get(job.result.stem)
+            outcomes.append(earlier or _run_cell(plan, job))
+            show(_summary(outcomes[-1]) + (" (from an earlier run)\n" if earlier else "\n"))
         return outcomes
+
+
+def _summary(outcome: Cell) -> str:
+    if outcome["status"] != "done":
+        return f"{outcome['status']}: {outcome['message']}"
+    return f"P@1 {outcome['metrics']['P@1']:.2f}, trained in {outcome['train_seconds']:,.1f} s"
 
 
 @contextmanager
@@ -153,7 +156,8 @@ def _run_cell(plan: Plan, job: Job) -> Cell:
 def write_reports(cells: Sequence[Cell], out: Path, command: str = "") -> list[Path]:
     """Write all cells as JSON and CSV, a summary and a page per data set as Markdown, and plots; return the files."""
     written = tables.write_files(cells, tables.summary(cells, command), out / "results")
-    written += tables.write_pages(cells, out / "results")
+    for data, groups in results.grouped(cells).items():
+        written.append(tables.write_text(tables.page(groups), out / "results" / f"{data}.md"))
     if any(entry["status"] == "done" for entry in cells):
         written += plots.write_all(cells, out)
     return written

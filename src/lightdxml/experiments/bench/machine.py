@@ -8,31 +8,24 @@ import os
 import platform
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import lightdxml
 
 _CPU_INFO = Path("/proc/cpuinfo")
 _PACKAGES = ("numpy", "scipy", "numba", "scikit-learn")
 # Presentation code cannot change a result.
-_PRESENTATION = ("cli/", "report/", "experiments/bench/")
+_PRESENTATION = ("cli/", "report/", "plotting.py", "experiments/bench/")
 _MEASURING = ("experiments/bench/cell.py", "experiments/bench/matrices.py")
 
 
-def describe() -> dict[str, Any]:
-    """Describe this machine.
-
-    >>> sorted(describe())
-    ['cores', 'memory_gb', 'processor', 'system']
-    """
+def describe() -> str:
+    """Describe this machine: processor, cores, memory and system."""
     lines = _CPU_INFO.read_text("utf-8", errors="replace").splitlines() if _CPU_INFO.exists() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return {
-        "processor": next(models, platform.processor() or "unknown"),
-        "cores": os.cpu_count() or 1,
-        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
+    processor = next(models, platform.processor() or "unknown processor")
+    # The memory that a virtual machine reports varies slightly between boots.
+    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
+    return f"{processor}, {os.cpu_count()} cores, {memory} GB, {platform.system()} {platform.machine()}"
 
 
 def versions(package: str = "") -> dict[str, str]:

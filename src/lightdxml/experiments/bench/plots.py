@@ -13,9 +13,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from lightdxml.experiments.bench import figures
-from lightdxml.experiments.bench.figures import GREY, wrap
-from lightdxml.experiments.bench.results import Cell, Group, check_comparable, grouped
+from lightdxml.experiments.bench.figures import wrap
+from lightdxml.experiments.bench.results import Cell, Group, grouped
 from lightdxml.experiments.bench.tables import megabytes, number
+from lightdxml.plotting import GRAY
 
 _COLORS = [f"C{i}" for i in range(10)]
 # As many as have no common divisor with the number of colors: 90 pairs before one repeats.
@@ -53,7 +54,6 @@ def looks(methods: Iterable[str]) -> dict[str, Look]:
 
 def write_all(cells: Sequence[Cell], folder: Path) -> list[Path]:
     """Write `accuracy-time.png`, `head-tail.png`, `size.png` and `latency.png` and return their paths."""
-    check_comparable(cells)
     groups, look = grouped(cells), looks(cell["method"] for cell in cells)
     prediction = (Bar("single_ms.p50", "single document (median)", 1.0), Bar("batch_ms", "batch", 0.45))
     with figures.style():
@@ -92,7 +92,8 @@ def _scatter(by_data: Groups, look: Mapping[str, Look], x: str, label: str, y: s
         if shown:
             _points(axes, shown, x, y, look)
         else:
-            figures.write_no_results(axes)
+            axes.text(0.5, 0.5, "no results", transform=axes.transAxes, ha="center", va="center", color=GRAY)
+            axes.set(xticks=[], yticks=[])
     handles = [
         Line2D([], [], linestyle="", color=one.color, marker=one.marker, markersize=7, label=wrap(method))
         for method, one in look.items()
@@ -143,7 +144,7 @@ def _bars(
         _bar_panel(axes, {group.method: group for group in by_data[name]}, look, kinds, write)
         axes.set(xlabel=label)
     if len(kinds) > 1:
-        figures.add_legend(figure, [Patch(color=GREY, alpha=kind.alpha, label=kind.title) for kind in kinds])
+        figures.add_legend(figure, [Patch(color=GRAY, alpha=kind.alpha, label=kind.title) for kind in kinds])
     return figure
 
 
@@ -162,7 +163,7 @@ def _bar_panel(
     for row, (method, one) in enumerate(look.items()):
         group = groups.get(method)
         if group is None or not any(kind.name in group.values for kind in kinds):
-            figures.write_beside(axes, low, row, _why(group), color=GREY)
+            figures.write_beside(axes, low, row, _why(group), color=GRAY)
             continue
         for i, kind in enumerate(kinds):
             if (mean := group.mean(kind.name)) is not None:

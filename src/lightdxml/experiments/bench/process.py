@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from lightdxml.experiments.bench.cell import Job
 from lightdxml.experiments.bench.results import Cell, write_json
 
 _POLL_SECONDS = 0.2
-_GRACE_SECONDS = 5.0
 TMP_PREFIX = "tmp-"
 
 
@@ -33,7 +30,6 @@ def run(job: Job, timeout: float) -> Cell:
     with (
         log.open("wb") as stream,
         tempfile.TemporaryDirectory(prefix=TMP_PREFIX, dir=job.out, ignore_cleanup_errors=True) as folder,
-        _signals_raise(),
     ):
         child = subprocess.Popen(
             [sys.executable, "-m", "lightdxml.experiments.bench.cell", str(note), str(os.getpid())],
@@ -86,39 +82,12 @@ def _resident_mb(session: int) -> float:
     return (private + shared) * os.sysconf("SC_PAGE_SIZE") / 1e6 if private + shared else 0.0
 
 
-@contextmanager
-def _signals_raise() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit, so that the child process is stopped too."""
-
-    def stop(signum: int, frame: object) -> None:
-        raise SystemExit(128 + signum)
-
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    # An ignored signal, as under nohup, stays ignored.
-    changed = [s for s in (signal.SIGTERM, signal.SIGHUP) if in_main_thread and signal.getsignal(s) == signal.SIG_DFL]
-    for signum in changed:
-        signal.signal(signum, stop)
-    try:
-        yield
-    finally:
-        for signum in changed:
-            signal.signal(signum, signal.SIG_DFL)
-
-
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End a process and everything that it started."""
-    if child.poll() is None:
-        _signal(child, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(_GRACE_SECONDS)
-    _signal(child, signal.SIGKILL)
-    child.wait()
-
-
-def _signal(child: subprocess.Popen[bytes], number: int) -> None:
     # The group may be gone already; macOS then reports a permission error.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, number)
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _reason(code: int, log: Path) -> str:

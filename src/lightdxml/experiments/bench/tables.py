@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lightdxml.data.files import writing_text
 from lightdxml.experiments.bench import published
-from lightdxml.experiments.bench.published import Published
-from lightdxml.experiments.bench.results import (
-    MODULES,
-    Cell,
-    Group,
-    check_comparable,
-    flat,
-    grouped,
-    machine,
-    write_json,
-)
+from lightdxml.experiments.bench.results import MODULES, Cell, Group, flat, grouped, write_json
 
-# The last columns of the CSV: long, and less interesting than the measured values.
-_LAST = ("phases", "sizes", "settings", "held_settings", "versions", "machine", "beta_curve")
-_NONE = "–"
-_VERBS = {"failed": "failed", "timeout": "timed out", "skipped": "was skipped"}
+# The fields of a cell that the CSV has. The JSON has all of them.
+_NAMES = ("data", "method", "repeat", "seed", "threads", "status", "message")
+_NUMBERS = ("metrics", "train_seconds", "size_mb", "batch_ms", "single_ms", "peak_mb", "phases")
 
 
 def seconds(value: float) -> str:
@@ -71,10 +59,9 @@ class Column(NamedTuple):
     write: Callable[[float], str]
     best: Callable[[Iterable[float]], float] = min
 
-    def mean(self, group: Group) -> str:
-        """Return the mean of the repeats as text."""
-        mean = group.mean(self.name)
-        return _NONE if mean is None else self.write(mean)
+    def text(self, value: float | None) -> str:
+        """Return a value as text; a dash for None."""
+        return "–" if value is None else self.write(value)
 
 
 def _percentages(metrics: Sequence[str], cutoffs: Sequence[int]) -> tuple[Column, ...]:
@@ -98,32 +85,28 @@ _SECONDS = tuple(Column(name, f"phases.{name}", number) for name in (*MODULES, "
 
 def write_files(cells: Sequence[Cell], text: str, stem: Path) -> list[Path]:
     """Write cells as JSON and CSV, and a text as Markdown; return the three files."""
-    check_comparable(cells)
     paths = [stem.with_suffix(suffix) for suffix in (".json", ".csv", ".md")]
     write_json(paths[0], list(cells))
     write_csv(cells, paths[1])
-    _write_text(paths[2], text)
+    write_text(text, paths[2])
     return paths
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_text(text: str, path: Path) -> Path:
+    """Write a text file atomically and return its path."""
     with writing_text(path) as stream:
         stream.write(text)
+    return path
 
 
 def write_csv(cells: Sequence[Cell], path: Path) -> None:
-    """Write a CSV file with one row per cell and one column per value, such as `metrics.P@1`."""
-    rows = [{name: _csv_value(value) for name, value in flat(cell)} for cell in cells]
-    names = dict.fromkeys(name for values in rows for name in values)
-    columns = sorted(names, key=lambda name: name.partition(".")[0] in _LAST)
+    """Write a CSV file with one row per cell and one column per measured value, such as `metrics.P@1`."""
+    rows = [dict(flat({name: cell[name] for name in (*_NAMES, *_NUMBERS) if name in cell})) for cell in cells]
+    columns = dict.fromkeys(name for row in rows for name in row)
     with writing_text(path) as stream:
         writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def _csv_value(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | tuple) else value
 
 
 def summary(cells: Sequence[Cell], command: str = "") -> str:
@@ -137,14 +120,6 @@ def summary(cells: Sequence[Cell], command: str = "") -> str:
     return "\n\n".join((*parts, _conditions(cells), settings_list(cells)))
 
 
-def write_pages(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write a Markdown page per data set, with all its tables; return the files."""
-    pages = {folder / f"{data}.md": page(groups) for data, groups in grouped(cells).items()}
-    for path, text in pages.items():
-        _write_text(path, text)
-    return list(pages)
-
-
 def page(groups: Sequence[Group]) -> str:
     """Return a Markdown page of one data set.
 
@@ -152,20 +127,25 @@ def page(groups: Sequence[Group]) -> str:
     """
     known = published.rows(groups[0].data)
     marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(one.origin for one in known), start=1)}
-    notes = [_failure(group, cell) for group in groups for cell in group.rest]
+    rows = [(f"{_text(one.method)} {marks[one.origin]}", one.values) for one in known]
+    notes = [
+        f"✗ {_text(cell['method'])}, run {cell['repeat'] + 1}, {cell['status']}: {_text(cell['message'])}"
+        for group in groups
+        for cell in group.rest
+    ]
     notes += [f"{mark} {_text(origin)}" for origin, mark in marks.items()]
     if any("batch_ms" in one.values for one in known):
         notes.append("† Published times per query are in the column batch ms.")
     cells = [cell for group in groups for cell in group.cells]
-    parts = [f"# {_text(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, known, marks)]
+    parts = [f"# {_text(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, rows)]
     parts += ["  \n".join(notes)] if notes else []
     done = [group for group in groups if group.done]
-    if any(column.name in group.values for group in done for column in _NDCG):
+    if done:
         parts.append(_table(_NDCG, done))
     modular = [group for group in done if any(f"phases.{name}" in group.values for name in MODULES)]
     if modular:
-        timed = [one for one in known if "phases.M1" in one.values]
-        parts += ["## Training seconds per module", _table(_SECONDS, modular, timed, marks)]
+        timed = [(name, values) for name, values in rows if "phases.M1" in values]
+        parts += ["## Training seconds per module", _table(_SECONDS, modular, timed)]
         parts.append("M1 to M4 are the modules of the paper; other: phases that the paper does not have.")
     return "\n\n".join((*parts, _conditions(cells))) + "\n"
 
@@ -173,9 +153,8 @@ def page(groups: Sequence[Group]) -> str:
 def _conditions(cells: Sequence[Cell]) -> str:
     versions = {package: version for cell in cells for package, version in cell["versions"].items()}
     listed = ", ".join(f"{package} {version}" for package, version in versions.items())
-    threads = f" (threads: {cells[0]['threads']})" if "threads" in cells[0] else ""
     lines = [
-        f"Measured on {_text(machine(cells[0]))}{threads}, with {_text(listed)}.",
+        f"Measured on {_text(cells[0]['machine'])} (threads: {cells[0]['threads']}), with {_text(listed)}.",
         "The best measured value per data set is in bold.",
         "ms per document, batch ms: prediction time per document, for all test documents at once.",
         "single ms: prediction time for one document at a time (median).",
@@ -192,15 +171,11 @@ def _sizes(sizes: dict[str, int]) -> str:
 
 
 def _table(
-    columns: Sequence[Column],
-    groups: Sequence[Group],
-    known: Sequence[Published] = (),
-    marks: dict[str, str] | None = None,
+    columns: Sequence[Column], groups: Sequence[Group], known: Sequence[tuple[str, Mapping[str, float]]] = ()
 ) -> str:
-    """Return a table of measured rows and, below them, published ones with their marks."""
+    """Return a table of measured rows and, below them, names and values of published ones."""
     rows = _measured(columns, groups)
-    for one in known:
-        rows.append([f"{_text(one.method)} {(marks or {})[one.origin]}", *(_exact(column, one) for column in columns)])
+    rows += [[name, *(column.text(values.get(column.name)) for column in columns)] for name, values in known]
     return table(("Method", *(column.title for column in columns)), rows)
 
 
@@ -211,7 +186,7 @@ def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[s
         means = [mean for group in groups if (mean := group.mean(column.name)) is not None]
         best = column.write(column.best(means)) if len(means) > 1 else None
         for row, group in zip(rows, groups, strict=True):
-            text = column.mean(group)
+            text = column.text(group.mean(column.name))
             shown = f"**{text}**" if text == best else text
             if len(group.done) > 1 and column.name in group.values:
                 _, low, high = group.values[column.name]
@@ -220,23 +195,8 @@ def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[s
     return rows
 
 
-def _exact(column: Column, row: Published) -> str:
-    """Return a published value, without digits that were not published."""
-    value = row.values.get(column.name)
-    if value is None or column in METRICS:
-        return _NONE if value is None else column.write(value)
-    digits, space, unit = column.write(value).partition(" ")
-    return (digits.rstrip("0").rstrip(".") if "." in digits else digits) + space + unit
-
-
-def _failure(group: Group, cell: Cell) -> str:
-    repeat = f", repeat {cell['repeat']}," if len(group.cells) > 1 else ""
-    message = f": {_text(cell['message'])}" if cell.get("message") else ""
-    return f"✗ {_text(cell['method'])}{repeat} {_VERBS[cell['status']]}{message}"
-
-
 def settings_list(cells: Sequence[Cell]) -> str:
-    """Return a Markdown list of the settings per method, split by data set where they differ.
+    """Return a Markdown list of the settings per method.
 
     Examples
     --------
@@ -246,22 +206,17 @@ def settings_list(cells: Sequence[Cell]) -> str:
     <BLANKLINE>
     - **knn**: `neighbors=5`
     """
-    methods: dict[str, dict[str, list[str]]] = {}
-    for cell in cells:
-        methods.setdefault(cell["method"], {}).setdefault(_settings(cell), []).append(cell["data"])
-    lines = ["## Settings", ""]
-    for method, data_sets in methods.items():
-        for settings, data in data_sets.items():
-            where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
-            lines.append(f"- **{_text(method)}**{where}: {settings}")
-    return "\n".join(lines) + "\n"
+    lines = dict.fromkeys(f"- **{_text(cell['method'])}**: {_settings(cell)}" for cell in cells)
+    return "\n".join(("## Settings", "", *lines)) + "\n"
 
 
 def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    adjusted = f"; adjusted during training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
-    return (_assignments(given) or "no settings") + adjusted
+    listed = _assignments(given) or "no settings"
+    if "held_settings" in cell:
+        listed += f"; adjusted in training on {_text(cell['data'])}: {_assignments(cell['held_settings'])}"
+    return listed
 
 
 def _assignments(settings: dict[str, Any]) -> str:
