@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
@@ -16,8 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
-from lightdxml.data.dataset import Texts
-from lightdxml.data.labels import LabelIndex, label_matrix
 from lightdxml.kernels import parallel
 from lightdxml.model import explain as explaining
 from lightdxml.model import store
@@ -30,9 +27,8 @@ from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.training.callbacks import DivergedError
 from lightdxml.training.fit import CheckpointOptions, prepare, train
-from lightdxml.validation import check_features, check_labels, check_lengths
+from lightdxml.validation import check_features, check_lengths, known_labels, labels_of, texts_of
 
-_MAX_LABELS = 2**31 - 1
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
@@ -205,8 +201,8 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         keep = None if checkpoint is None else CheckpointOptions(Path(checkpoint), checkpoint_every, resume)
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
         text_options = self.text_options()
-        labels, names = _label_matrix(Y, label_names)
-        config, texts = self.config(labels.shape[0]), _texts(X)
+        labels, names = labels_of(Y, label_names)
+        config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
         progress, history = Progress(self.verbose), History()
         with parallel.use_threads(_threads(self.n_jobs)):
@@ -216,8 +212,8 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
                     vectorizer, X = tfidf.fit(texts, text_options)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
-                X_dev = tfidf.transform(vectorizer, _texts(dev[0]) or []) if vectorizer is not None else dev[0]
-                dev = X_dev, _known_labels(dev[1], names, labels.shape[1])
+                X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
+                dev = X_dev, known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
                 vectors = _initial_vectors(self.word_vectors, texts, vectorizer, config)
             prepared = prepare(X, labels, config, dev, vectors)
@@ -320,7 +316,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     def _features(self, X: Any) -> csr_matrix:
         """Return X as canonical features; what our own TF-IDF made is not checked again."""
         trained = self._trained()
-        texts = _texts(X)
+        texts = texts_of(X)
         if texts is None:
             if getattr(X, "ndim", 2) == 1:
                 raise ValueError("X has one dimension: give documents × features (Reshape your data with X[None])")
@@ -337,7 +333,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     def score(self, X: Any, Y: Any) -> float:
         """Return P@1 as a fraction from 0 to 1."""
         trained = self._trained()
-        labels = _known_labels(Y, trained.label_names, trained.n_labels)
+        labels = known_labels(Y, trained.label_names, trained.n_labels)
         return metrics.evaluate(labels, self.rank(X, 1)[0], k=1)["P@1"] / 100
 
     def save(self, folder: str | Path) -> None:
@@ -408,87 +404,3 @@ def _initial_vectors(
     else:
         found = word_vector_files.read(vectors, vectorizer.vocabulary)
     return word_vector_files.starting_vectors(found, config.dense.dim, np.random.default_rng(config.random_state))
-
-
-def _texts(X: Any) -> list[str] | None:
-    """Return X as texts, None if it is a matrix."""
-    if isinstance(X, str):
-        raise ValueError("X is a single text: give a list of texts")
-    if scipy.sparse.issparse(X) or getattr(X, "ndim", 1) == 2:
-        if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
-            raise ValueError("X is a table with texts in it: give one column, as X['text']")
-        return None
-    if isinstance(X, Texts):
-        return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
-    documents = list(X)
-    odd = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
-    if odd is not None and any(document is None or isinstance(document, str) for document in documents):
-        raise ValueError(f"document {odd} is {documents[odd]!r:.50} among texts: give a text for each document")
-    return documents if odd is None else None
-
-
-def _label_rows(Y: Any) -> list[list[Any]] | None:
-    """Return Y as a list of labels for each document, None if it is a matrix."""
-    if scipy.sparse.issparse(Y) or getattr(Y, "ndim", 1) == 2:
-        return None
-    if Y is None:
-        raise ValueError(
-            "LightDXML requires y to be passed, but the target y is None: give the labels of each document"
-        )
-    # Plain integers, scikit-learn's classes, are one label each. Plain strings are refused: most often they hold
-    # several labels that were not split.
-    return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(Y)]
-
-
-def _row(i: int, row: Any) -> list[Any]:
-    if isinstance(row, str) or not isinstance(row, Iterable):
-        raise ValueError(f"the labels of document {i} are {row!r}: give a list of them")
-    # The order of a set differs from process to process.
-    return sorted(row, key=str) if isinstance(row, set | frozenset) else list(row)
-
-
-def _are_ids(rows: list[list[Any]]) -> bool:
-    """Return whether labels are ids and not names; negative ids are refused."""
-    if not all(isinstance(label, int | np.integer) and not isinstance(label, bool) for row in rows for label in row):
-        return False
-    for i, row in enumerate(rows):
-        for label in row:
-            if not 0 <= label < _MAX_LABELS:
-                raise ValueError(f"document {i} has label {label}: label ids go from 0 to {_MAX_LABELS - 1}")
-    return True
-
-
-def _label_matrix(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
-    """Return a label matrix, and names if labels have names."""
-    label_names = getattr(Y, "columns", None) if label_names is None else label_names
-    names = None if label_names is None else [str(name) for name in label_names]
-    rows = _label_rows(Y)
-    if rows is None:
-        Y = check_labels(Y)
-        if names is not None and len(names) != Y.shape[1]:
-            raise ValueError(f"{len(names)} label names for {Y.shape[1]} labels: there must be one each")
-        return Y, names
-    if _are_ids(rows):
-        width = 1 + max((int(label) for row in rows for label in row), default=-1)
-        if names is not None and len(names) < width:
-            raise ValueError(f"{len(names)} label names, and label {width - 1} in Y: there must be one each")
-        return label_matrix(rows, max(width, len(names or ()))), names
-    for i, row in enumerate(rows):
-        if odd := [label for label in row if not isinstance(label, str)]:
-            raise ValueError(f"document {i} has label {odd[0]!r} among names: labels must be all names or all ids")
-    index = LabelIndex(names or ())
-    numbered = [index.ids(str(label) for label in row) for row in rows]
-    return label_matrix(numbered, len(index.names)), index.names
-
-
-def _known_labels(Y: Any, names: list[str] | None, n_labels: int) -> Any:
-    """Return a label matrix with the model's columns; unknown labels are dropped."""
-    rows = _label_rows(Y)
-    if rows is None:
-        return Y
-    if _are_ids(rows):
-        return label_matrix([[label for label in row if label < n_labels] for row in rows], n_labels)
-    if names is None:
-        raise ValueError("labels are names here, and were ids in training: give ids")
-    numbers = {name: j for j, name in enumerate(names)}
-    return label_matrix([[numbers[str(label)] for label in row if str(label) in numbers] for row in rows], n_labels)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
+from lightdxml.data.dataset import Texts
+from lightdxml.data.labels import LabelIndex, label_matrix
 
 _MIN_TO_SPLIT = 20
 _ROWS = 1 << 16
+_MAX_LABELS = 2**31 - 1
 
 
 def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
@@ -100,6 +104,90 @@ def check_lengths(n_documents: int, n_labels: int, what: str = "X and Y") -> Non
         raise ValueError(f"{what} have no rows: there is nothing to learn from")
     if n_documents != n_labels:
         raise ValueError(f"{what} have {n_documents} and {n_labels} rows: they must have one row per document")
+
+
+def texts_of(X: Any) -> list[str] | None:
+    """Return X as texts, None if it is a matrix."""
+    if isinstance(X, str):
+        raise ValueError("X is a single text: give a list of texts")
+    if issparse(X) or getattr(X, "ndim", 1) == 2:
+        if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
+            raise ValueError("X is a table with texts in it: give one column, as X['text']")
+        return None
+    if isinstance(X, Texts):
+        return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
+    documents = list(X)
+    odd = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
+    if odd is not None and any(document is None or isinstance(document, str) for document in documents):
+        raise ValueError(f"document {odd} is {documents[odd]!r:.50} among texts: give a text for each document")
+    return documents if odd is None else None
+
+
+def _label_rows(Y: Any) -> list[list[Any]] | None:
+    """Return Y as a list of labels for each document, None if it is a matrix."""
+    if issparse(Y) or getattr(Y, "ndim", 1) == 2:
+        return None
+    if Y is None:
+        raise ValueError(
+            "LightDXML requires y to be passed, but the target y is None: give the labels of each document"
+        )
+    # Plain integers, scikit-learn's classes, are one label each. Plain strings are refused: most often they hold
+    # several labels that were not split.
+    return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(Y)]
+
+
+def _row(i: int, row: Any) -> list[Any]:
+    if isinstance(row, str) or not isinstance(row, Iterable):
+        raise ValueError(f"the labels of document {i} are {row!r}: give a list of them")
+    # The order of a set differs from process to process.
+    return sorted(row, key=str) if isinstance(row, set | frozenset) else list(row)
+
+
+def _are_ids(rows: list[list[Any]]) -> bool:
+    """Return whether labels are ids and not names; negative ids are refused."""
+    if not all(isinstance(label, int | np.integer) and not isinstance(label, bool) for row in rows for label in row):
+        return False
+    for i, row in enumerate(rows):
+        for label in row:
+            if not 0 <= label < _MAX_LABELS:
+                raise ValueError(f"document {i} has label {label}: label ids go from 0 to {_MAX_LABELS - 1}")
+    return True
+
+
+def labels_of(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
+    """Return a label matrix, and names if labels have names."""
+    label_names = getattr(Y, "columns", None) if label_names is None else label_names
+    names = None if label_names is None else [str(name) for name in label_names]
+    rows = _label_rows(Y)
+    if rows is None:
+        Y = check_labels(Y)
+        if names is not None and len(names) != Y.shape[1]:
+            raise ValueError(f"{len(names)} label names for {Y.shape[1]} labels: there must be one each")
+        return Y, names
+    if _are_ids(rows):
+        width = 1 + max((int(label) for row in rows for label in row), default=-1)
+        if names is not None and len(names) < width:
+            raise ValueError(f"{len(names)} label names, and label {width - 1} in Y: there must be one each")
+        return label_matrix(rows, max(width, len(names or ()))), names
+    for i, row in enumerate(rows):
+        if odd := [label for label in row if not isinstance(label, str)]:
+            raise ValueError(f"document {i} has label {odd[0]!r} among names: labels must be all names or all ids")
+    index = LabelIndex(names or ())
+    numbered = [index.ids(str(label) for label in row) for row in rows]
+    return label_matrix(numbered, len(index.names)), index.names
+
+
+def known_labels(Y: Any, names: list[str] | None, n_labels: int) -> Any:
+    """Return a label matrix with the model's columns; unknown labels are dropped."""
+    rows = _label_rows(Y)
+    if rows is None:
+        return Y
+    if _are_ids(rows):
+        return label_matrix([[label for label in row if label < n_labels] for row in rows], n_labels)
+    if names is None:
+        raise ValueError("labels are names here, and were ids in training: give ids")
+    numbers = {name: j for j, name in enumerate(names)}
+    return label_matrix([[numbers[str(label)] for label in row if str(label) in numbers] for row in rows], n_labels)
 
 
 def validation_size(n_documents: int, config: Config) -> int:

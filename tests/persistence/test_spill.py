@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,11 @@ def test_an_empty_array_needs_no_file(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_matrix_in_files_is_the_same_matrix(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cuts", [[], [5, 5, 12]], ids=["one part", "four parts"])
+def test_a_matrix_in_files_is_the_same_matrix(tmp_path: Path, cuts: list[int]) -> None:
     X = csr_matrix(topics(20)[0], dtype=np.float32)
-    mapped = SpillDirectory(tmp_path).matrix(X)
+    parts = [X[start:stop] for start, stop in pairwise([0, *cuts, 20])]
+    mapped = SpillDirectory(tmp_path).matrix("features", parts)
     assert isinstance(mapped.data, np.memmap)
     assert isinstance(mapped.indices, np.memmap)
     assert (mapped != X).nnz == 0
@@ -53,9 +56,9 @@ def test_a_matrix_in_files_is_the_same_matrix(tmp_path: Path) -> None:
 
 def test_leftovers_of_killed_processes_are_removed_and_nothing_else(tmp_path: Path) -> None:
     for name, files in {
-        "lightdxml-left": ("lock", "values", "shortlists"),
+        "lightdxml-left": ("lock", "features.values", "all-features.indices", "shortlists"),
         "lightdxml-mine": ("lock", "thesis"),
-        "lightdxml-other": ("values",),
+        "lightdxml-other": ("features.values",),
         "other": ("lock",),
     }.items():
         (tmp_path / name).mkdir()

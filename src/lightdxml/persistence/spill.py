@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +20,9 @@ from lightdxml.persistence import lock
 from lightdxml.resources.system import format_bytes
 
 _PREFIX, _LOCK = "lightdxml-", "lock"
-_VALUES, _INDICES, SHORTLISTS = "values", "indices", "shortlists"
+# The names of arrays: of the training features, of these and the held-out ones, and the shortlists.
+FEATURES, ALL_FEATURES, SHORTLISTS = "features", "all-features", "shortlists"
+_VALUES, _INDICES = ".values", ".indices"
 _BLOCK = 1 << 20
 
 
@@ -47,20 +49,21 @@ class SpillDirectory:
             raise OSError(f"{reason} ({error.strerror}): choose another spill directory") from error
         return np.memmap(path, dtype=dtype, mode="r+", shape=shape)
 
-    def matrix(self, X: csr_matrix) -> csr_matrix:
-        """Return a matrix whose indices and values are in files."""
-        mapped = csr_matrix(X.shape, dtype=X.dtype)
+    def matrix(self, name: str, parts: Sequence[csr_matrix]) -> csr_matrix:
+        """Return canonical matrices on top of each other as one, whose indices and values are in files."""
+        rows, size = sum(part.shape[0] for part in parts), sum(part.nnz for part in parts)
+        mapped = csr_matrix((rows, parts[0].shape[1]), dtype=parts[0].dtype)
         # Assigned directly: the constructor might copy them back into memory.
-        mapped.data, mapped.indices = self.copy(_VALUES, X.data), self.copy(_INDICES, X.indices)
-        mapped.indptr = X.indptr
+        mapped.data = self.array(name + _VALUES, (size,), parts[0].data.dtype)
+        mapped.indices = self.array(name + _INDICES, (size,), parts[0].indices.dtype)
+        mapped.indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
+        first = 0
+        for part in parts:
+            mapped.data[first : first + part.nnz] = part.data
+            mapped.indices[first : first + part.nnz] = part.indices
+            first += part.nnz
         mapped.has_canonical_format = True
         return mapped
-
-    def copy(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of an array in a file of this name."""
-        kept = self.array(name, array.shape, array.dtype)
-        kept[...] = array
-        return kept
 
 
 def _reserve(stream: BinaryIO, size: int) -> None:
@@ -104,7 +107,8 @@ def spill_directory(folder: Path) -> Iterator[SpillDirectory]:
 def _remove_if_left(folder: Path) -> None:
     """Remove a spill directory that no process holds, unless it holds anything else."""
     inside = {path.name for path in folder.iterdir()}
-    if _LOCK in inside and inside <= {_LOCK, _VALUES, _INDICES, SHORTLISTS}:
+    arrays = {name + part for name in (FEATURES, ALL_FEATURES) for part in (_VALUES, _INDICES)}
+    if _LOCK in inside and inside <= {_LOCK, SHORTLISTS, *arrays}:
         with lock.held(folder / _LOCK) as mine:
             if mine:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -29,7 +29,8 @@ def finalize(run: Run, dense: DenseResult) -> Model:
         model = _model(run, PaperBlend(dense.beta))
     else:
         run.views[_LINEAR] = linear
-        model = _model(run, _BlendFit(run).fit())
+        fit = _BlendFit(run)
+        model = _model(run, fit.blend(), fit.candidates)
     if run.data.held_out and run.config.refit:
         model = _refit(run, model)
     return model
@@ -51,7 +52,7 @@ class _BlendFit:
         self.shares: dict[str, float] = {}
         self.chosen, self.metrics = self._choose_grid(self.candidates, self.shares)
 
-    def fit(self) -> Blend:
+    def blend(self) -> Blend:
         """Try all further views, each with the ones before it, and return the blend."""
         for name in VIEWS:
             if name not in (*_DENSE, _LINEAR) and self.chosen[1]:
@@ -104,11 +105,16 @@ class _BlendFit:
         return (beta, gamma), metrics
 
 
-def _model(run: Run, blend: Blend) -> Model:
-    """Return the model of the views that have a weight, measured as it ships, with its strength of `tail`."""
+def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Model:
+    """Return the model of the views that have a weight, measured as it ships, with its strength of `tail`.
+
+    `candidates` are those that all views together propose for validation documents, if they are known.
+    """
     data, options = run.data, run.config.blend
-    run.views = {name: view for name, view in run.views.items() if is_needed(name, blend)}
-    candidates = find_candidates(run.views, Batch(data.X_validation))
+    needed = {name: view for name, view in run.views.items() if is_needed(name, blend)}
+    if candidates is None or len(needed) < len(run.views):
+        candidates = find_candidates(needed, Batch(data.X_validation))
+    run.views = needed
     scores = blend.combine(candidates.log_scores)
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail

@@ -20,7 +20,7 @@ from lightdxml import index as indexes
 from lightdxml.config import Config, changed, to_json
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, locked
-from lightdxml.persistence.spill import spill_directory
+from lightdxml.persistence.spill import FEATURES, spill_directory
 from lightdxml.progress import History, Progress
 from lightdxml.resources import estimate
 from lightdxml.training import cycle, state
@@ -40,6 +40,8 @@ from lightdxml.validation import check_dev, check_training_data, check_vectors, 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 5
 _WORTH_SAYING = 1.0
+# Documents and labels of the toy that compiles all kernels: enough for RaBitQ to sample some blocks of codes.
+_TOY = 256
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def _watched(
     with ExitStack() as stack:
         if spill is not None:
             run.spill = stack.enter_context(spill_directory(spill))
-            moved, data = run.spill.matrix(run.data.X), run.data
+            moved, data = run.spill.matrix(FEATURES, [run.data.X]), run.data
             validation = moved if data.X_validation is data.X else data.X_validation
             # Without what the estimate computed from them: it holds the features in memory.
             run.data = TrainingData(moved, data.Y, validation, data.Y_validation, data.held_out)
@@ -208,10 +210,13 @@ def _with_counts(model: Model, prepared: Prepared) -> Model:
 def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
     """Train a toy, which compiles every kernel that training these data needs, or loads it from disk."""
     start = time.perf_counter()
-    toy = csr_matrix(np.eye(2, dtype=np.float32))
+    toy = csr_matrix(np.eye(_TOY, dtype=np.float32))
     kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
-    small = {"dim": 8, "shortlist_size": 1, "dense.batch_size": 2, "epochs": 1, "dense.label_epochs": 1, "index": kind}
-    run = Run(TrainingData(toy, toy, toy, toy), changed(config, {**small, "dense.refresh_every": 1}))
+    small = {
+        "dim": 8, "shortlist_size": 1, "index": kind, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
+        "dense.refresh_every": 1, "tree.min_labels": 0,
+    }  # fmt: skip
+    run = Run(TrainingData(toy, toy, toy, toy), changed(config, small))
     run.cycle = state.start(run.data, run.config, None)
     with threadpool_limits(limits=1, user_api="blas"):
         _train(run)

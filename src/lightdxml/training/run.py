@@ -16,11 +16,11 @@ from scipy.sparse import csr_matrix, vstack
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.metrics import inverse_propensity
+from lightdxml.persistence.spill import ALL_FEATURES, SpillDirectory
 from lightdxml.views.base import Arrays, View
 from lightdxml.views.linear.solver import Problem, Weights, joined, restore_weights
 
 if TYPE_CHECKING:
-    from lightdxml.persistence.spill import SpillDirectory
     from lightdxml.training.callbacks import Callback
     from lightdxml.training.state import CycleState, DenseResult
 
@@ -170,8 +170,8 @@ class Run:
     def all_documents(self) -> tuple[csr_matrix, csr_matrix]:
         """The training documents, and after them those that were held out."""
         if self._stacked is None:
-            data = self.data
-            X = csr_matrix(vstack([data.X, data.X_validation]))
+            data, parts = self.data, [self.data.X, self.data.X_validation]
+            X = csr_matrix(vstack(parts)) if self.spill is None else self.spill.matrix(ALL_FEATURES, parts)
             self._stacked = X, csr_matrix(vstack([data.Y, data.Y_validation]))
         return self._stacked
 
