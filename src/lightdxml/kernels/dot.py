@@ -25,7 +25,7 @@ from lightdxml.kernels import intrinsics as llvm
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale
 from lightdxml.kernels.prefetch import prefetch_row
-from lightdxml.kernels.topk import push_topk
+from lightdxml.kernels.topk import TopK, push_topk
 
 # Dimensions per group, which is also the number of partial sums; vectors must have as many.
 MIN_DIM = _GROUP = 8
@@ -41,27 +41,14 @@ _AHEAD = 24
 
 
 @kernel
-def search(
-    start: int,
-    stop: int,
-    queries: NDArray[np.float32],
-    vectors: NDArray[Any],
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
-) -> None:
+def search(start: int, stop: int, queries: NDArray[np.float32], vectors: NDArray[Any], top: TopK) -> None:
     """Add the inner products with vectors[start:stop] to the top k of each query.
 
-    Parameters
-    ----------
-    queries, vectors
-        At least `MIN_DIM` dimensions. Vectors are float32, int8, or float16 as `precision.as_bits` passes it.
-    k, keys, counts, bounds
-        See `topk.push_topk`.
+    Queries and vectors have at least `MIN_DIM` dimensions. Vectors are float32, int8, or float16 as `precision.as_bits`
+    passes it.
     """
     if queries.shape[0] == 1:
-        _search_one(start, stop, queries[0], vectors, k, keys, counts, bounds)
+        _search_one(start, stop, queries[0], vectors, top)
         return
     dim, n_queries = queries.shape[1], queries.shape[0]
     n_groups = (dim + _GROUP - 1) // _GROUP
@@ -88,20 +75,11 @@ def search(
             for j in range(some.size):
                 for i in range(n):
                     products[j, i] *= scales[i]
-            push_topk(products, some, row_ids[:n], k, keys, counts, bounds)
+            push_topk(products, some, row_ids[:n], top)
 
 
 @kernel
-def _search_one(
-    start: int,
-    stop: int,
-    query: NDArray[np.float32],
-    vectors: NDArray[Any],
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
-) -> None:
+def _search_one(start: int, stop: int, query: NDArray[np.float32], vectors: NDArray[Any], top: TopK) -> None:
     grouped, query_id = _group(query), np.zeros(1, np.int64)
     row_ids, products = np.empty(_BLOCK, np.int32), np.empty((1, _BLOCK), np.float32)
     for first in range(start, stop, _BLOCK):
@@ -114,7 +92,7 @@ def _search_one(
             _multiply_rows(grouped, vectors, row_ids, i, query.size, products[0])
         for i in range(n):
             products[0, i] *= row_scale(vectors[row_ids[i]], query.size)
-        push_topk(products, query_id, row_ids[:n], k, keys, counts, bounds)
+        push_topk(products, query_id, row_ids[:n], top)
 
 
 @kernel

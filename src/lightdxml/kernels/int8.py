@@ -6,7 +6,7 @@ offset, and each vector stores what the offset adds to its products.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -35,28 +35,33 @@ def code_width(dim: int) -> int:
     return -(-dim // _STEP) * _STEP
 
 
+class Int8Codes(NamedTuple):
+    """Vectors as int8 codes.
+
+    Attributes
+    ----------
+    codes
+        One row per vector.
+    scales
+        The value of a code of 1; NaN for a vector that is not finite.
+    offsets
+        What the offset of queries adds to a product.
+    """
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    offsets: NDArray[np.int32]
+
+
 @kernel
 def encode_vectors(
-    start: int,
-    stop: int,
-    vectors: NDArray[Any],
-    row_ids: NDArray[np.int32],
-    dim: int,
-    codes: NDArray[np.int8],
-    scales: NDArray[np.float32],
-    offsets: NDArray[np.int32],
+    start: int, stop: int, vectors: NDArray[Any], row_ids: NDArray[np.int32], dim: int, encoded: Int8Codes
 ) -> None:
-    """Fill rows start … stop of codes, zeros before, with the codes of the vectors row_ids[start:stop].
+    """Fill rows start … stop of the codes, zeros before, with those of the vectors row_ids[start:stop].
 
-    Parameters
-    ----------
-    vectors
-        float32, int8, or float16 as `precision.as_bits` passes it.
-    scales
-        Receives the value of a code of 1; NaN for a vector that is not finite.
-    offsets
-        Receives what the offset of queries adds to a product.
+    Vectors are float32, int8, or float16 as `precision.as_bits` passes it.
     """
+    codes, scales, offsets = encoded
     for i in range(start, stop):
         vector = vectors[row_ids[i]]
         largest, size = np.float32(0.0), np.float32(0.0)
@@ -89,9 +94,7 @@ def encode_queries(queries: NDArray[np.float32], codes: NDArray[np.uint8]) -> No
 def rerank(
     queries: NDArray[np.uint8],
     query: int,
-    codes: NDArray[np.int8],
-    scales: NDArray[np.float32],
-    offsets: NDArray[np.int32],
+    vectors: Int8Codes,
     rows: NDArray[np.int64],
     n: int,
     sums: NDArray[np.int32],
@@ -100,6 +103,7 @@ def rerank(
     """Fill out with the products of a query and the codes of n rows; `rows` and `sums` have space for 16 more."""
     if n == 0:
         return
+    codes, scales, offsets = vectors
     for i in range(n, n + LANES):
         rows[i] = rows[n - 1]
     for i in range(0, n, LANES):
