@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.sparse import Csr, Pattern
 
+# Rows with at most this many columns are searched for repeats without sorting.
+_SHORT = 16
+
 
 @kernel
 def contains(columns: NDArray[np.int32], first: int, last: int, column: int) -> bool:
@@ -92,11 +95,22 @@ def find_hits(start: int, stop: int, truth: Pattern, ranked: NDArray[np.int32], 
         for rank in range(ranked.shape[1]):
             column = ranked[row, rank]
             hits[row, rank] = column >= 0 and contains(truth.indices, first, last, column)
-        ordered = np.sort(ranked[row])
-        for rank in range(1, ordered.size):
-            if ordered[rank] >= 0 and ordered[rank] == ordered[rank - 1]:
-                return row
+        if _has_repeat(ranked[row]):
+            return row
     return -1
+
+
+@kernel
+def _has_repeat(columns: NDArray[np.int32]) -> bool:
+    """Return whether a column occurs twice; -1 may."""
+    # Most rows are short: each column is compared with all before it. In a sorted copy, the one before is enough.
+    is_long = columns.size > _SHORT
+    compared = np.sort(columns) if is_long else columns
+    for i in range(1, columns.size):
+        for j in range(i - 1 if is_long else 0, i):
+            if compared[i] == compared[j] and compared[i] >= 0:
+                return True
+    return False
 
 
 @kernel
@@ -124,15 +138,16 @@ def sum_gains(
     """
     k = ranked.shape[1]
     sums[:] = 0.0
-    best = np.zeros(k)
+    best_labels, best = np.empty(k, np.int32), np.empty(k)
     for row in range(start, stop):
         labels = truth.indices[truth.indptr[row] : truth.indptr[row + 1]]
         n_true = labels.size
         if n_true == 0:
             continue
-        largest = np.sort(weights[labels])[::-1][:k]
-        best[: largest.size] = largest
-        best[largest.size :] = 0.0
+        best[:] = 0.0
+        n = 0
+        for label in labels:
+            n = _insert(best_labels, best, n, label, weights[label])
         found = gain = most = ideal = discounted = weighted = weighted_most = 0.0
         for rank in range(k):
             discount = 1.0 / np.log2(rank + 2.0)
