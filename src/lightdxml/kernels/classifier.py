@@ -164,38 +164,43 @@ def train_step(
     most = 0
     for c in range(start, stop):
         most = max(most, indptr[c + 1] - indptr[c])
-    workspace = np.empty(most, np.float32)
+    values = np.empty(most, np.float32)
     for c in range(start, stop):
         if c + _TRAIN_AHEAD < stop:
             prefetch_row_for_write(adam.rows[columns[c + _TRAIN_AHEAD]])
             prefetch_row_for_write(adam.means[columns[c + _TRAIN_AHEAD]])
         label = columns[c]
-        first, last = indptr[c], indptr[c + 1]
-        own, values = rows[first:last], workspace[: last - first]
+        # Slices of rows and positions would take a tenth of the time.
+        first, n = indptr[c], indptr[c + 1] - indptr[c]
         w = adam.rows[label]
-        _label_logits(w, X, own, values)
-        loss += _errors(values, positions[first:last], pairs, scale)
+        _label_logits(w, X, rows, first, n, values)
+        loss += _errors(values, n, pairs, positions, first, scale)
         if min_gradient > 0:
-            largest = _largest_gradient(values, own, norms)
+            largest = _largest_gradient(values, n, rows, first, norms)
             if largest < min_gradient * np.float32(D + 1) * adam.squares[label]:
                 continue
-        if own.size == 1:
-            _single(adam, label, X[own[0]], dX[own[0]], values[0], rate)
+        if n == 1:
+            _single(adam, label, X[rows[first]], dX[rows[first]], values[0], rate)
         else:
-            _label_gradients(w, X, own, values, gradient, dX)
+            _label_gradients(w, X, rows, first, n, values, gradient, dX)
             adam_row(adam, label, gradient, rate)
     return loss
 
 
 @fast_kernel
 def _label_logits(
-    w: NDArray[np.float32], X: NDArray[np.float32], rows: NDArray[np.int32], values: NDArray[np.float32]
+    w: NDArray[np.float32],
+    X: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    first: int,
+    n: int,
+    values: NDArray[np.float32],
 ) -> None:
     """Fill values with the logits of a label's documents, four at a time so that w is read once for four."""
     D = X.shape[1]
     i = 0
-    while i + 4 <= rows.size:
-        x0, x1, x2, x3 = X[rows[i]], X[rows[i + 1]], X[rows[i + 2]], X[rows[i + 3]]
+    while i + 4 <= n:
+        x0, x1, x2, x3 = X[rows[first + i]], X[rows[first + i + 1]], X[rows[first + i + 2]], X[rows[first + i + 3]]
         s0 = s1 = s2 = s3 = np.float32(0.0)
         for d in range(D):
             s0 += w[d] * x0[d]
@@ -204,8 +209,8 @@ def _label_logits(
             s3 += w[d] * x3[d]
         values[i], values[i + 1], values[i + 2], values[i + 3] = s0 + w[D], s1 + w[D], s2 + w[D], s3 + w[D]
         i += 4
-    while i < rows.size:
-        x = X[rows[i]]
+    while i < n:
+        x = X[rows[first + i]]
         s = np.float32(0.0)
         for d in range(D):
             s += w[d] * x[d]
@@ -214,14 +219,16 @@ def _label_logits(
 
 
 @fast_kernel
-def _errors(values: NDArray[np.float32], positions: NDArray[np.int64], pairs: Pairs, scale: np.float32) -> float:
+def _errors(
+    values: NDArray[np.float32], n: int, pairs: Pairs, positions: NDArray[np.int64], first: int, scale: np.float32
+) -> float:
     """Replace logits by the gradients of the loss with respect to them, and return the loss."""
     targets, weights = pairs.targets, pairs.weights
     loss = 0.0
     zero, one = np.float32(0.0), np.float32(1.0)
-    for i in range(values.size):
+    for i in range(n):
         score = values[i]
-        y, weight = targets[positions[i]], weights[positions[i]]
+        y, weight = targets[positions[first + i]], weights[positions[first + i]]
         # exp(-|s|) never overflows.
         low = np.exp(-abs(score))
         chance = one / (one + low) if score >= zero else low / (one + low)
@@ -233,12 +240,14 @@ def _errors(values: NDArray[np.float32], positions: NDArray[np.int64], pairs: Pa
 
 
 @fast_kernel
-def _largest_gradient(errors: NDArray[np.float32], rows: NDArray[np.int32], norms: NDArray[np.float32]) -> np.float32:
+def _largest_gradient(
+    errors: NDArray[np.float32], n: int, rows: NDArray[np.int32], first: int, norms: NDArray[np.float32]
+) -> np.float32:
     """Return an upper bound of the squared norm of a label's gradient: all documents in one direction."""
     total = np.float32(0.0)
-    for i in range(rows.size):
-        total += errors[i] * errors[i] * norms[rows[i]]
-    most: np.float32 = total * np.float32(rows.size)
+    for i in range(n):
+        total += errors[i] * errors[i] * norms[rows[first + i]]
+    most: np.float32 = total * np.float32(n)
     return most
 
 
@@ -247,6 +256,8 @@ def _label_gradients(
     w: NDArray[np.float32],
     X: NDArray[np.float32],
     rows: NDArray[np.int32],
+    first: int,
+    n: int,
     errors: NDArray[np.float32],
     gradient: NDArray[np.float32],
     dX: NDArray[np.float32],
@@ -256,8 +267,8 @@ def _label_gradients(
     gradient[:] = 0.0
     bias = np.float32(0.0)
     i = 0
-    while i + 2 <= rows.size:
-        r0, r1 = rows[i], rows[i + 1]
+    while i + 2 <= n:
+        r0, r1 = rows[first + i], rows[first + i + 1]
         x0, x1, d0, d1 = X[r0], X[r1], dX[r0], dX[r1]
         e0, e1 = errors[i], errors[i + 1]
         for d in range(D):
@@ -266,8 +277,8 @@ def _label_gradients(
             d1[d] += e1 * w[d]
         bias += e0 + e1
         i += 2
-    if i < rows.size:
-        row = rows[i]
+    if i < n:
+        row = rows[first + i]
         x, dx, error = X[row], dX[row], errors[i]
         for d in range(D):
             gradient[d] += error * x[d]
