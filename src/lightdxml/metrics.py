@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel, ranking
+from lightdxml.kernels.sparse import Csr, Pattern
 
 Predictions: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]]"
 Ignore: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]] | None"
@@ -139,12 +140,9 @@ def _compare(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ign
     if ignored is not None:
         Y = binary_labels(Y - Y.multiply(ignored), "Y_true")
     hits = np.empty(ranked.shape, dtype=np.bool_)
-    indptr = Y.indptr.astype(np.int64)
-
-    def find(bounds: tuple[int, int]) -> int:
-        return ranking.find_hits(*bounds, indptr, Y.indices, ranked, hits)
-
-    repeated = [row for row in _over_rows(find, Y.shape[0]) if row >= 0]
+    truth = Pattern.of(Y)
+    found = _over_rows(lambda bounds: ranking.find_hits(*bounds, truth, ranked, hits), Y.shape[0])
+    repeated = [row for row in found if row >= 0]
     if repeated:
         raise ValueError(f"the ranking of document {repeated[0]} contains a label twice: each label may occur once")
     return _Compared(Y, ranked, hits)
@@ -231,12 +229,8 @@ def _cut_ranking(array: NDArray[Any], k: int, ignored: csr_matrix | None) -> NDA
     ranked = np.full((array.shape[0], max(k, keep)), -1, dtype=np.int32)
     ranked[:, :keep] = array[:, :keep]
     if ignored is not None:
-        indptr = ignored.indptr.astype(np.int64)
-
-        def drop(bounds: tuple[int, int]) -> None:
-            ranking.drop_ignored(*bounds, indptr, ignored.indices, ranked)
-
-        _over_rows(drop, len(ranked))
+        pattern = Pattern.of(ignored)
+        _over_rows(lambda bounds: ranking.drop_ignored(*bounds, pattern, ranked), len(ranked))
     return np.ascontiguousarray(ranked[:, :k])
 
 
@@ -248,16 +242,10 @@ def _rank_scores(scores: csr_matrix, shape: tuple[int, int], k: int, ignored: cs
         scores = scores.copy()
         scores.sum_duplicates()
     values = scores.data if scores.dtype in (np.float32, np.float64) else scores.data.astype(np.float64)
-    ignored = csr_matrix(shape, dtype=np.int8) if ignored is None else ignored
-    (indptr, columns), (ignore_indptr, ignore_columns) = (
-        (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)) for matrix in (scores, ignored)
-    )
+    given = Csr(scores.indptr.astype(np.int64), scores.indices.astype(np.int32, copy=False), values)
+    pattern = Pattern.of(csr_matrix(shape, dtype=np.int8) if ignored is None else ignored)
     ranked = np.empty((shape[0], k), dtype=np.int32)
-
-    def rank(bounds: tuple[int, int]) -> int:
-        return ranking.top_k(*bounds, indptr, columns, values, ignore_indptr, ignore_columns, ranked)
-
-    bad = [row for row in _over_rows(rank, shape[0]) if row >= 0]
+    bad = [row for row in _over_rows(lambda rows: ranking.top_k(*rows, given, pattern, ranked), shape[0]) if row >= 0]
     if bad:
         raise ValueError(f"the scores of document {bad[0]} contain NaN: it has no rank")
     return ranked
@@ -268,11 +256,11 @@ def _document_means(compared: _Compared, inv_propensity: ArrayLike | None) -> di
     n, k = compared.ranked.shape
     n_labels = compared.Y.shape[1]
     weights = np.ones(n_labels) if inv_propensity is None else _check_weights(inv_propensity, n_labels)
-    indptr = compared.Y.indptr.astype(np.int64)
+    truth = Pattern.of(compared.Y)
 
     def gains(bounds: tuple[int, int]) -> NDArray[np.float64]:
         sums = np.empty((7, k))
-        ranking.sum_gains(*bounds, indptr, compared.Y.indices, compared.ranked, compared.hits, weights, sums)
+        ranking.sum_gains(*bounds, truth, compared.ranked, compared.hits, weights, sums)
         return sums
 
     # Chunks of a fixed size, added in order: the same bits at any number of threads.

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix, random_array
 
 from lightdxml.kernels import bag
 from lightdxml.kernels.precision import as_bits, dequantize, quantize_int8
+from lightdxml.kernels.sparse import Csr, Pattern
 
 
 def sparse(rng: np.random.Generator, rows: int, columns: int) -> csr_matrix:
@@ -20,9 +21,9 @@ def test_forward_is_the_weighted_sum_of_word_vectors(precision: str) -> None:
     rng = np.random.default_rng(0)
     X, E = sparse(rng, 50, 30), rng.normal(size=(30, 8)).astype(np.float32)
     stored = quantize_int8(E) if precision == "int8" else E.astype(precision)
-    rows, out = np.array([7, 0, 49, 7]), np.empty((4, 8), dtype=np.float32)
-    bag.forward(0, 4, rows, X.indptr.astype(np.int64), X.indices, X.data, as_bits(stored), out)
-    np.testing.assert_allclose(out, X[rows] @ dequantize(stored), rtol=1e-4, atol=1e-5)
+    out = np.empty((50, 8), dtype=np.float32)
+    bag.forward(0, 50, Csr.of(X), as_bits(stored), out)
+    np.testing.assert_allclose(out, X @ dequantize(stored), rtol=1e-4, atol=1e-5)
 
 
 def test_centroids_are_means_and_zero_without_documents() -> None:
@@ -30,7 +31,7 @@ def test_centroids_are_means_and_zero_without_documents() -> None:
     Y = csr_matrix([[1, 1, 0], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
     X = rng.normal(size=(3, 4)).astype(np.float32)
     label_to_docs, mu = csr_matrix(Y.T), np.empty((3, 4), dtype=np.float32)
-    bag.centroids(0, 3, label_to_docs.indptr.astype(np.int64), label_to_docs.indices, X, mu)
+    bag.centroids(0, 3, Pattern.of(label_to_docs), X, mu)
     np.testing.assert_allclose(mu, [X[:2].mean(0), X[[0, 2]].mean(0), np.zeros(4)], rtol=1e-5)
 
 
@@ -45,7 +46,7 @@ def test_label_loss_and_its_gradient_follow_the_formula() -> None:
         return float((np.log1p(distances) * Y.toarray()[:, labels]).sum())
 
     dZ = np.empty_like(Z)
-    got = bag.label_loss(0, 3, labels, label_to_docs.indptr.astype(np.int64), label_to_docs.indices, X, Z, dZ)
+    got = bag.label_loss(labels, Pattern.of(label_to_docs), X, Z, dZ)
     assert got == pytest.approx(loss(Z.astype(np.float64)), rel=1e-5)
     for i in np.ndindex(Z.shape):
         up, down = Z.astype(np.float64), Z.astype(np.float64)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import adam, classifier
 from lightdxml.kernels.precision import as_bits, dequantize_classifier, quantize_int8
+from lightdxml.kernels.sparse import Groups, Pattern
 
 
 def dense_loss(X: NDArray[Any], W: NDArray[Any], Y: NDArray[Any], weight: NDArray[Any]) -> float:
@@ -37,29 +38,26 @@ class Step:
     mean: NDArray[np.uint16]
 
 
-@dataclass
-class Pairs:
-    """The pairs of a batch, by document."""
-
-    labels: NDArray[np.int32]
-    targets: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    indptr: NDArray[np.int64]
-
-
 def collect(
     Y: csr_matrix, shortlists: NDArray[np.int32], random_labels: NDArray[np.int32], random_weight: float = 1.0
-) -> Pairs:
+) -> classifier.Pairs:
     n = Y.nnz + shortlists.size + random_labels.size
-    pairs = Pairs(
-        np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32),
-        np.empty(Y.shape[0] + 1, dtype=np.int64),
+    pairs = classifier.Pairs(
+        np.empty(Y.shape[0] + 1, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32),
+        np.empty(n, dtype=np.float32),
     )  # fmt: skip
     classifier.collect_pairs(
-        np.arange(Y.shape[0]), Y.indptr.astype(np.int64), Y.indices, shortlists, random_labels, random_weight,
-        np.zeros(Y.shape[1], dtype=np.int64), 1, pairs.labels, pairs.targets, pairs.weights, pairs.indptr,
+        np.arange(Y.shape[0]), Pattern.of(Y), shortlists, random_labels, random_weight,
+        np.zeros(Y.shape[1], dtype=np.int64), 1, pairs,
     )  # fmt: skip
     return pairs
+
+
+def empty_groups(n_columns: int, n_entries: int) -> Groups:
+    return Groups(
+        np.empty(n_columns, dtype=np.int32), np.empty(n_columns + 1, dtype=np.int64),
+        np.empty(n_entries, dtype=np.int32), np.empty(n_entries, dtype=np.int64),
+    )  # fmt: skip
 
 
 def run_step(
@@ -73,17 +71,13 @@ def run_step(
 ) -> Step:
     """Train the labels of one batch."""
     pairs, (B, L) = collect(Y, shortlists, np.empty((len(X), 0), dtype=np.int32)), Y.shape
-    n_pairs = pairs.indptr[-1]
-    columns, column_indptr = np.empty(L, dtype=np.int32), np.empty(L + 1, dtype=np.int64)
-    rows, positions = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int64)
-    counts = np.zeros(L, dtype=np.int32)
-    n = classifier.group_by_column(pairs.indptr, pairs.labels, counts, columns, column_indptr, rows, positions)
+    groups = empty_groups(L, pairs.indptr[-1])
+    n = classifier.group_by_column(Pattern(pairs.indptr, pairs.labels), np.zeros(L, dtype=np.int32), groups)
     step = Step(0.0, np.zeros_like(X), W.copy(), adam.zero_means(W))
     step.loss = classifier.train_step(
-        0, n, columns, column_indptr, rows, positions, pairs.targets, pairs.weights, X,
-        np.einsum("ij,ij->i", X, X) + np.float32(1), step.W, step.mean,
-        np.zeros(L, dtype=np.float32) if square is None else square.copy(), np.float32(1 / B), np.float32(rate),
-        np.float32(min_gradient), step.gradient,
+        0, n, groups, pairs, X, np.einsum("ij,ij->i", X, X) + np.float32(1),
+        adam.AdamRows(step.W, step.mean, np.zeros(L, dtype=np.float32) if square is None else square.copy()),
+        np.float32(1 / B), np.float32(rate), np.float32(min_gradient), step.gradient,
     )  # fmt: skip
     return step
 
@@ -182,10 +176,8 @@ def test_random_negatives_are_weighted_and_never_positives() -> None:
 def test_entries_grouped_by_column_are_the_transpose() -> None:
     matrix = csr_matrix((np.random.default_rng(0).random((20, 9)) < 0.3).astype(np.float32))
     counts = np.zeros(9, dtype=np.int32)
-    columns, indptr = np.empty(9, dtype=np.int32), np.empty(10, dtype=np.int64)
-    rows, positions = np.empty(matrix.nnz, dtype=np.int32), np.empty(matrix.nnz, dtype=np.int64)
-    given = matrix.indptr.astype(np.int64), matrix.indices
-    n = classifier.group_by_column(*given, counts, columns, indptr, rows, positions)
+    columns, indptr, rows, positions = groups = empty_groups(9, matrix.nnz)
+    n = classifier.group_by_column(Pattern.of(matrix), counts, groups)
     transposed = csr_matrix(matrix.T)
     assert not counts.any()
     for c in range(n):

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, random
 
 from lightdxml.kernels import inverted_index
 from lightdxml.kernels.precision import as_bits
+from lightdxml.kernels.sparse import Csr
 
 
 def search(
@@ -22,9 +23,8 @@ def search(
     known_scores = np.empty(known.shape, dtype=np.float32)
     totals, marks = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
     inverted_index.search(
-        0, X.shape[0], X.indptr.astype(np.int64), X.indices, X.data, by_feature.indptr.astype(np.int64),
-        by_feature.indices, as_bits(by_feature.data.astype(W.dtype)), biases, np.array(dense, dtype=np.int32), known,
-        totals, marks, found, scores, known_scores,
+        0, X.shape[0], Csr.of(X), Csr.of(by_feature)._replace(values=as_bits(by_feature.data.astype(W.dtype))), biases,
+        np.array(dense, dtype=np.int32), known, totals, marks, found, scores, known_scores,
     )  # fmt: skip
     assert not totals.any()
     assert not marks.any()

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix, random
 from sklearn.svm import LinearSVC
 
 from lightdxml.kernels import linear
+from lightdxml.kernels.sparse import Csr, Pattern
 
 COSTS = (0.5, 0.25)
 
@@ -27,16 +28,15 @@ def train(
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
     own = np.array(positives, dtype=np.int32)
     others = np.array(range(X.shape[0]) if negatives is None else negatives, dtype=np.int32)
-    indptr = np.array([0, len(others)], dtype=np.int64)
     columns, weights = np.empty(10_000, dtype=np.int32), np.empty(10_000, dtype=np.float32)
     counts, biases = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.float32)
     w = np.zeros(X.shape[1], dtype=np.float32)
     function: Any = linear.train_labels
     n = (function if compiled else function.py_func)(
-        np.zeros(1, dtype=np.int32), np.array([0, len(own)], dtype=np.int64), own,
-        np.zeros(1, dtype=np.int32), indptr, others, negatives is None,
-        X.indptr.astype(np.int64), X.indices, X.data, squares, COSTS, -1.0, 2000, 1e-5,
-        np.full(X.shape[1], prune_below, dtype=np.float32), 0, w, columns, weights, counts, biases,
+        np.zeros(1, dtype=np.int32), Pattern(np.array([0, len(own)], dtype=np.int64), own),
+        np.zeros(1, dtype=np.int32), Pattern(np.array([0, len(others)], dtype=np.int64), others), Csr.of(X), squares,
+        linear.Solver(COSTS, negatives is None, -1.0, 2000, 1e-5, 0),
+        np.full(X.shape[1], prune_below, dtype=np.float32), w, columns, weights, counts, biases,
     )  # fmt: skip
     assert n == 1
     assert not w.any()
@@ -106,10 +106,10 @@ def test_small_weights_are_dropped() -> None:
 def test_negatives_are_counted_and_listed_once_and_without_true_documents() -> None:
     near = np.array([[0, 1], [2, -1], [1, 2]], dtype=np.int32)
     hard = np.array([[1], [0], [-1]], dtype=np.int32)
-    indptr, labels = np.array([0, 1, 1, 2]), np.array([0, 2], dtype=np.int32)
+    true_labels = Pattern(np.array([0, 1, 1, 2]), np.array([0, 2], dtype=np.int32))
     wanted, counts = np.array([True, True, True]), np.zeros(3, dtype=np.int64)
-    linear.group_negatives(near, hard, indptr, labels, wanted, counts, np.empty(0, dtype=np.int32))
+    linear.group_negatives(near, hard, true_labels, wanted, counts, np.empty(0, dtype=np.int32))
     assert counts.tolist() == [1, 2, 1]
     starts, documents = np.concatenate([[0], np.cumsum(counts)]), np.empty(4, dtype=np.int32)
-    linear.group_negatives(near, hard, indptr, labels, wanted, starts[:-1].copy(), documents)
+    linear.group_negatives(near, hard, true_labels, wanted, starts[:-1].copy(), documents)
     assert documents.tolist() == [1, 0, 2, 1]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from lightdxml.index import RaBitQIndex
 from lightdxml.index.rabitq import _prepare, _Queries, build_rabitq
-from lightdxml.index.topk import TopK, unpack
 from lightdxml.kernels import int8, rabitq
 from lightdxml.kernels.precision import as_bits, dequantize
+from lightdxml.kernels.topk import TopK, unpack
 from tests.support.indexes import needs_rabitq, stored, unit_rows
 
 pytestmark = needs_rabitq
@@ -46,8 +46,7 @@ def encoded(n: int, dim: int, n_queries: int, precision: str = "float32") -> tup
 
 def estimates(index: RaBitQIndex, queries: _Queries, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     out, codes = np.empty(rows.shape, dtype=np.float32), index.codes
-    luts = queries.luts, queries.lut_scales, queries.lut_offsets
-    rabitq.estimate_rows(rows, *luts, codes.signs, codes.scales, out)
+    rabitq.estimate_rows(rows, queries.luts, codes.signs, codes.scales, out)
     return out
 
 
@@ -66,8 +65,7 @@ def test_a_rotation_changes_no_product_and_spreads_every_number(dim: int) -> Non
 def test_fast_scan_sums_are_those_of_each_code(dim: int, n_queries: int) -> None:
     index, queries = encoded(256, dim, n_queries)
     blocks, out = np.array([2, 0], dtype=np.int64), np.empty((n_queries, 128), dtype=np.float32)
-    luts = queries.luts, queries.lut_scales, queries.lut_offsets
-    rabitq.estimate_blocks(blocks, *luts, index.codes.signs, index.codes.scales, out)
+    rabitq.estimate_blocks(blocks, queries.luts, index.codes.signs, index.codes.scales, out)
     order = np.concatenate([block * 64 + np.r_[0:64:2, 1:64:2] for block in blocks])
     np.testing.assert_array_equal(out, estimates(index, queries, np.tile(order, (n_queries, 1))))
 
@@ -91,11 +89,9 @@ def test_all_codes_above_the_threshold_are_reranked_by_int8_products(n: int, n_q
     estimated = estimates(index, queries, np.tile(np.arange(n), (n_queries, 1)))
     thresholds = np.quantile(estimated, 0.6, axis=1).astype(np.float32)
     top = TopK.empty(n_queries, n)
-    rabitq.search(
-        0, len(codes.signs), queries.luts, thresholds / queries.lut_scales, queries.lut_offsets / queries.lut_scales,
-        codes.signs, codes.inverse_scales, queries.codes, codes.codes, codes.code_scales, codes.code_offsets,
-        codes.row_ids, 2, n, top.keys, top.counts, top.bounds,
-    )  # fmt: skip
+    tables, scales, offsets = queries.luts
+    scan = rabitq.Scan(tables, thresholds / scales, offsets / scales, codes.signs, codes.inverse_scales)
+    rabitq.search(0, len(codes.signs), scan, queries.codes, codes.int8_codes, codes.row_ids, 2, top)
     integers = (queries.codes.astype(np.int64) - 128) @ codes.codes.T.astype(np.int64)
     row_of = np.argsort(codes.row_ids)
     for b in range(n_queries):
@@ -115,7 +111,8 @@ def test_int8_codes_are_the_vectors_rounded_to_their_scale(precision: str, dim: 
     given = stored(vectors, precision)
     codes = np.zeros((9, int8.code_width(dim)), dtype=np.int8)
     scales, offsets = np.zeros(9, dtype=np.float32), np.zeros(9, dtype=np.int32)
-    int8.encode_vectors(0, 9, as_bits(given), np.arange(9, dtype=np.int32), dim, codes, scales, offsets)
+    encoded = int8.Int8Codes(codes, scales, offsets)
+    int8.encode_vectors(0, 9, as_bits(given), np.arange(9, dtype=np.int32), dim, encoded)
     error = np.abs(codes[:, :dim] * scales[:, None] - dequantize(given))
     assert (error <= 0.51 * scales[:, None] + 1e-6).all()
     assert not codes[:, dim:].any()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from lightdxml.kernels import votes
+from lightdxml.kernels.sparse import Pattern
 
 
 def test_votes_are_those_of_a_plain_count() -> None:
@@ -14,7 +15,7 @@ def test_votes_are_those_of_a_plain_count() -> None:
     cosines = rng.random((6, 4)).astype(np.float32)
     best, counted = np.empty((6, 12), dtype=np.int32), np.empty((6, 12), dtype=np.float32)
     totals = np.zeros(9, dtype=np.float32)
-    votes.count(0, 6, neighbors, cosines, indptr, labels, totals, best, counted)
+    votes.count(0, 6, neighbors, cosines, Pattern(indptr, labels), totals, best, counted)
     assert not totals.any()
     for b in range(6):
         expected = np.zeros(9)
@@ -31,5 +32,5 @@ def test_ties_go_to_the_lower_label() -> None:
     neighbors, cosines = np.array([[1, 0]], dtype=np.int32), np.ones((1, 2), dtype=np.float32)
     indptr, labels = np.array([0, 1, 2], dtype=np.int64), np.array([2, 5], dtype=np.int32)
     best, counted = np.empty((1, 2), dtype=np.int32), np.empty((1, 2), dtype=np.float32)
-    votes.count(0, 1, neighbors, cosines, indptr, labels, np.zeros(6, dtype=np.float32), best, counted)
+    votes.count(0, 1, neighbors, cosines, Pattern(indptr, labels), np.zeros(6, dtype=np.float32), best, counted)
     assert best.tolist() == [[2, 5]]

@@ -101,8 +101,8 @@ def test_a_vocabulary_has_slots_only_for_terms_that_a_text_can_have() -> None:
         "ab cd ef",
     ]
     joined, bounds = tokenizer.join(vocabulary)
-    hashes, columns = words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), 32)
-    assert sorted(columns[hashes != 0].tolist()) == [0, 1]
+    table = words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), 32)
+    assert sorted(table[table[:, 0] != 0, 1].tolist()) == [0, 1]
 
 
 def test_rows_are_sorted_weighted_and_of_unit_length() -> None:

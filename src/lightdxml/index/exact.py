@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.index.base import Kind, Neighbors
-from lightdxml.index.topk import TopK, best_keys, unpack
 from lightdxml.kernels import dot, parallel
 from lightdxml.kernels.precision import as_bits, dequantize, row_width
+from lightdxml.kernels.topk import TopK, best_keys, unpack
 
 # Queries that share one conversion of the vectors to float32, and the fewest vectors that are worth a thread.
 _QUERIES, _VECTORS = 1024, 2048
@@ -50,7 +50,7 @@ class ExactIndex:
 
             def scan(rows: tuple[int, int]) -> NDArray[np.uint64]:
                 top = TopK.empty(len(some), k)
-                dot.search(*rows, some, bits, k, top.keys, top.counts, top.bounds)
+                dot.search(*rows, some, bits, top)
                 return top.best()
 
             row_ids[slice(*chunk)], products[slice(*chunk)] = unpack(best_keys(parallel.run(scan, ranges), k))

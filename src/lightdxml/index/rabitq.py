@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from lightdxml.index.base import Kind, Neighbors
 from lightdxml.index.exact import ExactIndex, kernel_rows
-from lightdxml.index.topk import NO_KEY, TopK, best_keys, pack, unpack
 from lightdxml.kernels import dot, fast_scan, int8, parallel, rabitq
 from lightdxml.kernels.precision import as_bits, dequantize, row_width
-from lightdxml.kernels.topk import kth_largest
+from lightdxml.kernels.topk import NO_KEY, TopK, best_keys, pack, unpack
 
 # The share of the exact neighbors that a search is calibrated to find.
 RECALL = 0.955
@@ -33,7 +32,6 @@ _MIN_SAMPLE = 16
 _RETRY = 4
 # int8 products leave k + k / 8 + 8 candidates for the exact products.
 _OVERSAMPLING = 8
-_BINS = 1024
 _ROWS = 4096
 
 
@@ -58,6 +56,11 @@ class _Codes:
     code_scales: NDArray[np.float32]
     code_offsets: NDArray[np.int32]
 
+    @property
+    def int8_codes(self) -> int8.Int8Codes:
+        """The int8 codes, as kernels take them."""
+        return int8.Int8Codes(self.codes, self.code_scales, self.code_offsets)
+
     @cached_property
     def inverse_scales(self) -> NDArray[np.float32]:
         """1 / scale; NaN for vectors at the mean, of which codes say nothing."""
@@ -68,10 +71,11 @@ class _Codes:
 class _Queries:
     """Queries as lookup tables and as int8 codes."""
 
-    luts: NDArray[np.uint8]
-    lut_scales: NDArray[np.float32]
-    lut_offsets: NDArray[np.float32]
+    luts: rabitq.Luts
     codes: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ class RaBitQIndex:
         row_of[codes.row_ids] = np.arange(n)
         nearest = row_of[ExactIndex(self.vectors).search(queries, k)[0]]
         estimates = np.empty(nearest.shape, dtype=np.float32)
-        rabitq.estimate_rows(nearest, *_lut_arrays(prepared), codes.signs, codes.scales, estimates)
+        rabitq.estimate_rows(nearest, prepared.luts, codes.signs, codes.scales, estimates)
         # How many of the sample are estimated to be nearer than each of the nearest.
         nearer = [row.size - np.searchsorted(row, own) for row, own in zip(sample, estimates, strict=True)]
         needed = np.sort(np.concatenate(nearer))[math.ceil(recall * estimates.size) - 1]
@@ -167,9 +171,9 @@ def build_rabitq(vectors: NDArray[Any], queries: NDArray[np.float32], k: int, re
     parallel.over(lambda first, last: rabitq.measure_scales(first, last, bits, mean, scales, width), n)
     row_ids = np.argsort(scales, kind="stable").astype(np.int32)
     made = {name: np.zeros(shape, dtype) for name, (shape, dtype) in rabitq_specs(n, dim).items()}
-    signs, codes = made["signs"], (made["codes"], made["code_scales"], made["code_offsets"])
+    signs, codes = made["signs"], int8.Int8Codes(made["codes"], made["code_scales"], made["code_offsets"])
     parallel.over(lambda first, last: rabitq.encode(first, last, bits, row_ids, mean, signs), len(signs))
-    parallel.over(lambda first, last: int8.encode_vectors(first, last, bits, row_ids, dim, *codes), n)
+    parallel.over(lambda first, last: int8.encode_vectors(first, last, bits, row_ids, dim, codes), n)
     middles = np.minimum(np.arange(len(signs)) * fast_scan.BLOCK + fast_scan.BLOCK // 2, n - 1)
     index = RaBitQIndex(vectors, _Codes(signs, scales[row_ids[middles]], row_ids, *codes), n)
     return index.calibrated(queries, k, recall)
@@ -218,37 +222,36 @@ def _mean(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 def _prepare(codes: _Codes, queries: NDArray[np.float32]) -> _Queries:
     n, dim = queries.shape
-    luts = np.empty((n, rabitq.lut_bytes(dim)), dtype=np.uint8)
-    scales, offsets = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32)
-    rabitq.build_luts(queries, luts, scales, offsets)
+    tables = np.empty((n, rabitq.lut_bytes(dim)), dtype=np.uint8)
+    luts = rabitq.Luts(tables, np.empty(n, dtype=np.float32), np.empty(n, dtype=np.float32))
+    rabitq.build_luts(queries, luts)
     query_codes = np.zeros((n, codes.codes.shape[1]), dtype=np.uint8)
     int8.encode_queries(queries, query_codes)
-    return _Queries(luts, scales, offsets, query_codes)
-
-
-def _lut_arrays(queries: _Queries) -> tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]:
-    return queries.luts, queries.lut_scales, queries.lut_offsets
+    return _Queries(luts, query_codes)
 
 
 def _sample(codes: _Codes, queries: _Queries) -> NDArray[np.float32]:
     """Return the estimated products of each query and the vectors of some blocks, none of them padded."""
     full = len(codes.row_ids) // fast_scan.BLOCK
     blocks = np.arange(0, full, max(1, full * fast_scan.BLOCK // SAMPLE), dtype=np.int64)
-    estimates = np.empty((len(queries.luts), len(blocks) * fast_scan.BLOCK), dtype=np.float32)
-    rabitq.estimate_blocks(blocks, *_lut_arrays(queries), codes.signs, codes.scales, estimates)
+    estimates = np.empty((len(queries), len(blocks) * fast_scan.BLOCK), dtype=np.float32)
+    rabitq.estimate_blocks(blocks, queries.luts, codes.signs, codes.scales, estimates)
     return estimates
 
 
 def _thresholds(codes: _Codes, queries: _Queries, candidates: int) -> NDArray[np.float32]:
     """Return the estimates that let about this many candidates per query pass."""
-    n, everything = len(codes.row_ids), np.full(len(queries.luts), -np.inf, dtype=np.float32)
+    n, everything = len(codes.row_ids), np.full(len(queries), -np.inf, dtype=np.float32)
     if candidates >= n:
         return everything
     sample = _sample(codes, queries)
     wanted = max(_MIN_SAMPLE, math.ceil(candidates * sample.shape[1] / n))
     if wanted >= sample.shape[1]:
         return everything
-    return kth_largest(sample, wanted, np.empty(_BINS, dtype=np.int64))
+    # Estimates that are not finite have no order: everything passes.
+    finite = np.isfinite(sample).all(axis=1)
+    sample.partition(sample.shape[1] - wanted, axis=1)
+    return np.where(finite, sample[:, -wanted], everything)
 
 
 def _rerank(codes: _Codes, queries: NDArray[np.float32], k: int, candidates: int, parts: int) -> NDArray[np.uint64]:
@@ -258,15 +261,13 @@ def _rerank(codes: _Codes, queries: NDArray[np.float32], k: int, candidates: int
     """
     prepared = _prepare(codes, queries)
     thresholds = _thresholds(codes, prepared, candidates)
-    slopes, intercepts = thresholds / prepared.lut_scales, prepared.lut_offsets / prepared.lut_scales
+    tables, scales, offsets = prepared.luts
+    compared = rabitq.Scan(tables, thresholds / scales, offsets / scales, codes.signs, codes.inverse_scales)
 
     def scan(tiles: tuple[int, int]) -> NDArray[np.uint64]:
+        start, stop = (tile * fast_scan.BLOCKS for tile in tiles)
         top = TopK.empty(len(queries), k)
-        rabitq.search(
-            tiles[0] * fast_scan.BLOCKS, tiles[1] * fast_scan.BLOCKS, prepared.luts, slopes, intercepts, codes.signs,
-            codes.inverse_scales, prepared.codes, codes.codes, codes.code_scales, codes.code_offsets, codes.row_ids,
-            _BLOCKS, k, top.keys, top.counts, top.bounds,
-        )  # fmt: skip
+        rabitq.search(start, stop, compared, prepared.codes, codes.int8_codes, codes.row_ids, _BLOCKS, top)
         return top.best()
 
     keys = best_keys(parallel.run(scan, parallel.ranges(len(codes.signs) // fast_scan.BLOCKS, parts)), k)

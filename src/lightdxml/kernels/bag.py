@@ -7,31 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.adam import adam_row
+from lightdxml.kernels.adam import AdamRows, adam_row
 from lightdxml.kernels.jit import fast_kernel
 from lightdxml.kernels.precision import row_scale, widen
+from lightdxml.kernels.sparse import Csr, Groups, Pattern
 
 
 @fast_kernel
-def forward(
-    start: int,
-    stop: int,
-    rows: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int32],
-    weights: NDArray[np.float32],
-    vectors: NDArray[Any],
-    out: NDArray[np.float32],
-) -> None:
-    """Fill out[start:stop] with the documents rows[start:stop]: sums of word vectors times their weights.
+def forward(start: int, stop: int, documents: Csr, vectors: NDArray[Any], out: NDArray[np.float32]) -> None:
+    """Fill out[start:stop] with documents: sums of word vectors times their weights.
 
     Word vectors are float32, int8, or float16 as `precision.as_bits` passes it.
     """
+    indptr, words, weights = documents
     for b in range(start, stop):
-        row = rows[b]
         target = out[b]
         target[:] = 0.0
-        for i in range(indptr[row], indptr[row + 1]):
+        for i in range(indptr[b], indptr[b + 1]):
             vector = vectors[words[i]]
             weight = weights[i] * row_scale(vector, target.size)
             for d in range(target.size):
@@ -61,30 +53,22 @@ def add_residual(
 def backward(
     start: int,
     stop: int,
-    columns: NDArray[np.int32],
-    column_indptr: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    positions: NDArray[np.int64],
+    words: Groups,
     weights: NDArray[np.float32],
     dX: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    mean: NDArray[np.uint16],
-    square: NDArray[np.float32],
+    vectors: AdamRows,
     rate: np.float32,
 ) -> None:
-    """Move the vectors of the words columns[start:stop] against the gradients of their documents.
+    """Move the vectors of the words words.columns[start:stop] against the gradients of their documents.
 
     Parameters
     ----------
-    columns, column_indptr, rows, positions
-        The words of the batch with their documents, from `classifier.group_by_column`.
-    weights
-        The weights of the words, by position.
+    words, weights
+        The words of the batch with their documents, and the weights of the words by position.
     dX
         The gradient to the documents of the batch.
-    vectors, mean, square
-        Word vectors, and Adam's two running means.
     """
+    columns, column_indptr, rows, positions = words
     D = dX.shape[1]
     gradient = np.empty(D, np.float32)
     for c in range(start, stop):
@@ -94,19 +78,13 @@ def backward(
             weight = weights[positions[i]]
             for d in range(D):
                 gradient[d] += weight * dx[d]
-        adam_row(vectors, mean, square, columns[c], gradient, rate)
+        adam_row(vectors, columns[c], gradient, rate)
 
 
 @fast_kernel
-def centroids(
-    start: int,
-    stop: int,
-    indptr: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    X: NDArray[np.float32],
-    out: NDArray[np.float32],
-) -> None:
+def centroids(start: int, stop: int, documents: Pattern, X: NDArray[np.float32], out: NDArray[np.float32]) -> None:
     """Fill out[start:stop] with the mean of each label's documents, zero for a label without documents."""
+    indptr, rows = documents
     for label in range(start, stop):
         target = out[label]
         target[:] = 0.0
@@ -123,22 +101,20 @@ def centroids(
 
 @fast_kernel
 def label_loss(
-    start: int,
-    stop: int,
     labels: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    rows: NDArray[np.int32],
+    documents: Pattern,
     X: NDArray[np.float32],
     Z: NDArray[np.float32],
     dZ: NDArray[np.float32],
 ) -> float:
     """Return the loss of Z, the sum of log(1 + |x - z|²) over each label's documents x, and fill dZ with its gradient.
 
-    Row i of Z and dZ belongs to the label labels[i]. Only rows start … stop are computed.
+    Row i of Z and dZ belongs to the label labels[i].
     """
+    indptr, rows = documents
     D = X.shape[1]
     loss = 0.0
-    for i in range(start, stop):
+    for i in range(labels.size):
         z, dz = Z[i], dZ[i]
         dz[:] = 0.0
         for p in range(indptr[labels[i]], indptr[labels[i] + 1]):

@@ -7,35 +7,41 @@ are no races, and the bits do not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels.adam import NEGLIGIBLE, adam_row, next_mean, row_factor
+from lightdxml.kernels.adam import NEGLIGIBLE, AdamRows, adam_row, next_mean, row_factor
 from lightdxml.kernels.jit import fast_kernel, kernel
 from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.prefetch import prefetch_row, prefetch_row_for_write
+from lightdxml.kernels.sparse import Groups, Pattern
 
 # Rows are prefetched this many labels ahead in training and in prediction: about the latency of memory.
 _TRAIN_AHEAD = 2
 _PREDICT_AHEAD = 6
 
 
+class Pairs(NamedTuple):
+    """The (document, label) pairs of a batch: where those of each document start, labels, targets and weights."""
+
+    indptr: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    targets: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+
 @kernel
 def collect_pairs(
     rows: NDArray[np.int64],
-    positive_indptr: NDArray[np.int64],
-    positives: NDArray[np.int32],
+    positives: Pattern,
     shortlists: NDArray[np.int32],
     random_labels: NDArray[np.int32],
     random_weight: float,
     stamps: NDArray[np.int64],
     stamp: int,
-    labels: NDArray[np.int32],
-    targets: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    indptr: NDArray[np.int64],
+    pairs: Pairs,
 ) -> None:
     """List the candidates of each document without repeats: positives, shortlist, random negatives.
 
@@ -52,67 +58,46 @@ def collect_pairs(
     stamps, stamp
         Workspace with one entry per label, and a number larger than any in it. The caller adds len(rows) after the
         call.
-    labels, targets, weights, indptr
-        Receive the pairs and where those of each document start; long enough for all.
+    pairs
+        Receives the pairs; long enough for all.
     """
+    indptr, labels, targets, weights = pairs
     n = 0
     for b in range(rows.size):
         row = rows[b]
         mark = stamp + b
         indptr[b] = n
-        for i in range(positive_indptr[row], positive_indptr[row + 1]):
-            labels[n] = positives[i]
-            targets[n] = 1.0
-            weights[n] = 1.0
-            stamps[positives[i]] = mark
+        for i in range(positives.indptr[row], positives.indptr[row + 1]):
+            label = positives.indices[i]
+            stamps[label] = mark
+            labels[n], targets[n], weights[n] = label, 1.0, 1.0
             n += 1
-        for i in range(shortlists.shape[1]):
-            label = shortlists[row, i]
+        for label in shortlists[row]:
             if label >= 0 and stamps[label] != mark:
                 stamps[label] = mark
-                labels[n] = label
-                targets[n] = 0.0
-                weights[n] = 1.0
+                labels[n], targets[n], weights[n] = label, 0.0, 1.0
                 n += 1
-        for i in range(random_labels.shape[1]):
-            label = random_labels[b, i]
+        for label in random_labels[b]:
             if stamps[label] != mark:
                 stamps[label] = mark
-                labels[n] = label
-                targets[n] = 0.0
-                weights[n] = random_weight
+                labels[n], targets[n], weights[n] = label, 0.0, random_weight
                 n += 1
     indptr[rows.size] = n
 
 
 @kernel
-def group_by_column(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    columns: NDArray[np.int32],
-    column_indptr: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    positions: NDArray[np.int64],
-) -> int:
-    """Group the entries of sparse rows by column with a counting sort.
+def group_by_column(entries: Pattern, counts: NDArray[np.int32], groups: Groups) -> int:
+    """Group the entries of sparse rows by column with a counting sort; return how many columns occur.
 
     Parameters
     ----------
-    indptr, indices
-        Row b has the columns indices[indptr[b] : indptr[b + 1]].
     counts
         Workspace with one entry per possible column, all zero before and after.
-    columns, column_indptr
-        Receive the columns that occur, in ascending order for sequential memory access, and where their entries start.
-    rows, positions
-        Receive the row of each entry and its position in `indices`.
-
-    Returns
-    -------
-    int
-        How many columns occur.
+    groups
+        Receives the groups.
     """
+    indptr, indices = entries
+    columns, column_indptr, rows, positions = groups
     n_rows = indptr.size - 1
     for i in range(indptr[0], indptr[n_rows]):
         counts[indices[i]] += 1
@@ -143,74 +128,62 @@ def group_by_column(
 def train_step(
     start: int,
     stop: int,
-    columns: NDArray[np.int32],
-    column_indptr: NDArray[np.int64],
-    rows: NDArray[np.int32],
-    positions: NDArray[np.int64],
-    targets: NDArray[np.float32],
-    weights: NDArray[np.float32],
+    groups: Groups,
+    pairs: Pairs,
     X: NDArray[np.float32],
     norms: NDArray[np.float32],
-    W: NDArray[np.float32],
-    mean: NDArray[np.uint16],
-    square: NDArray[np.float32],
+    adam: AdamRows,
     scale: np.float32,
     rate: np.float32,
     min_gradient: np.float32,
     dX: NDArray[np.float32],
 ) -> float:
-    """Train the labels columns[start:stop] on their pairs.
+    """Train the labels groups.columns[start:stop] on their pairs; return the summed loss, without the scale.
 
     Parameters
     ----------
-    columns, column_indptr, rows, positions
-        The pairs of the batch by label, from `group_by_column`.
-    targets, weights
-        The target and the weight of each pair, by position.
+    groups, pairs
+        The pairs of the batch by label and by document.
     X
         The documents of the batch, D columns.
     norms
         Their squared norms, plus 1 for the bias.
-    W, mean, square
-        The weights of the labels, of which the last of D + 1 columns is the bias, and Adam's two running means.
+    adam
+        The weights of the labels, of which the last of D + 1 columns is the bias.
     scale
         The factor of each pair's loss.
     min_gradient
         A label is not updated if its mean squared gradient is below this share of its running mean.
     dX
         The gradient to X is added to it.
-
-    Returns
-    -------
-    float
-        The summed loss, without the scale.
     """
+    columns, indptr, rows, positions = groups
     D = X.shape[1]
     loss = 0.0
     gradient = np.empty(D + 1, np.float32)
     most = 0
     for c in range(start, stop):
-        most = max(most, column_indptr[c + 1] - column_indptr[c])
+        most = max(most, indptr[c + 1] - indptr[c])
     values = np.empty(most, np.float32)
     for c in range(start, stop):
         if c + _TRAIN_AHEAD < stop:
-            prefetch_row_for_write(W[columns[c + _TRAIN_AHEAD]])
-            prefetch_row_for_write(mean[columns[c + _TRAIN_AHEAD]])
+            prefetch_row_for_write(adam.rows[columns[c + _TRAIN_AHEAD]])
+            prefetch_row_for_write(adam.means[columns[c + _TRAIN_AHEAD]])
         label = columns[c]
-        w = W[label]
-        first = column_indptr[c]
-        n = column_indptr[c + 1] - first
+        # Slices of rows and positions would take a tenth of the time.
+        first, n = indptr[c], indptr[c + 1] - indptr[c]
+        w = adam.rows[label]
         _label_logits(w, X, rows, first, n, values)
-        loss += _errors(values, n, targets, weights, positions, first, scale)
+        loss += _errors(values, n, pairs, positions, first, scale)
         if min_gradient > 0:
             largest = _largest_gradient(values, n, rows, first, norms)
-            if largest < min_gradient * np.float32(D + 1) * square[label]:
+            if largest < min_gradient * np.float32(D + 1) * adam.squares[label]:
                 continue
         if n == 1:
-            _single(W, mean, square, label, X[rows[first]], dX[rows[first]], values[0], rate)
+            _single(adam, label, X[rows[first]], dX[rows[first]], values[0], rate)
         else:
             _label_gradients(w, X, rows, first, n, values, gradient, dX)
-            adam_row(W, mean, square, label, gradient, rate)
+            adam_row(adam, label, gradient, rate)
     return loss
 
 
@@ -247,15 +220,10 @@ def _label_logits(
 
 @fast_kernel
 def _errors(
-    values: NDArray[np.float32],
-    n: int,
-    targets: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    positions: NDArray[np.int64],
-    first: int,
-    scale: np.float32,
+    values: NDArray[np.float32], n: int, pairs: Pairs, positions: NDArray[np.int64], first: int, scale: np.float32
 ) -> float:
     """Replace logits by the gradients of the loss with respect to them, and return the loss."""
+    targets, weights = pairs.targets, pairs.weights
     loss = 0.0
     zero, one = np.float32(0.0), np.float32(1.0)
     for i in range(n):
@@ -273,11 +241,7 @@ def _errors(
 
 @fast_kernel
 def _largest_gradient(
-    errors: NDArray[np.float32],
-    n: int,
-    rows: NDArray[np.int32],
-    first: int,
-    norms: NDArray[np.float32],
+    errors: NDArray[np.float32], n: int, rows: NDArray[np.int32], first: int, norms: NDArray[np.float32]
 ) -> np.float32:
     """Return an upper bound of the squared norm of a label's gradient: all documents in one direction."""
     total = np.float32(0.0)
@@ -325,9 +289,7 @@ def _label_gradients(
 
 @fast_kernel
 def _single(
-    W: NDArray[np.float32],
-    mean: NDArray[np.uint16],
-    square: NDArray[np.float32],
+    adam: AdamRows,
     label: int,
     x: NDArray[np.float32],
     dx: NDArray[np.float32],
@@ -336,11 +298,11 @@ def _single(
 ) -> None:
     """Do the work of `_label_gradients` and `adam_row` in one pass, for a label with one document, as most are."""
     D = x.size
-    w, m = W[label], mean[label]
+    w, m = adam.rows[label], adam.means[label]
     length = np.float32(1.0)
     for d in range(D):
         length += x[d] * x[d]
-    factor = row_factor(square, label, error * error * length / np.float32(D + 1), rate)
+    factor = row_factor(adam.squares, label, error * error * length / np.float32(D + 1), rate)
     for d in range(D):
         dx[d] += error * w[d]
         moved = next_mean(m[d], error * x[d])

@@ -19,30 +19,19 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from lightdxml.kernels.intrinsics import (
-    broadcast,
-    cgutils,
-    cpu_features,
-    load_unaligned,
-    row_start,
-    shuffle,
-    store_unaligned,
-    types,
-    unpack_arrays,
-)
+from lightdxml.kernels import intrinsics as llvm
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale
 from lightdxml.kernels.prefetch import prefetch_row
-from lightdxml.kernels.topk import push_topk
+from lightdxml.kernels.topk import TopK, push_topk
 
 # Dimensions per group, which is also the number of partial sums; vectors must have as many.
 MIN_DIM = _GROUP = 8
 # Vectors that one query is multiplied with at once: their chains of multiply-adds overlap.
 _ROWS = 8
-_LANES = 16 if "+avx512f" in cpu_features() else 8 if "+avx" in cpu_features() else 4
+_LANES = 16 if "+avx512f" in llvm.cpu_features() else 8 if "+avx" in llvm.cpu_features() else 4
 # In a batch, the accumulators of 6 queries × 2 registers of vectors, with their operands, fill the registers of AVX2.
 _QUERIES, _REGISTERS = 6, 2
 # Vectors per block: about what fits in the L1 cache, and a multiple of `_ROWS`.
@@ -52,27 +41,14 @@ _AHEAD = 24
 
 
 @kernel
-def search(
-    start: int,
-    stop: int,
-    queries: NDArray[np.float32],
-    vectors: NDArray[Any],
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
-) -> None:
+def search(start: int, stop: int, queries: NDArray[np.float32], vectors: NDArray[Any], top: TopK) -> None:
     """Add the inner products with vectors[start:stop] to the top k of each query.
 
-    Parameters
-    ----------
-    queries, vectors
-        At least `MIN_DIM` dimensions. Vectors are float32, int8, or float16 as `precision.as_bits` passes it.
-    k, keys, counts, bounds
-        See `topk.push_topk`.
+    Queries and vectors have at least `MIN_DIM` dimensions. Vectors are float32, int8, or float16 as `precision.as_bits`
+    passes it.
     """
     if queries.shape[0] == 1:
-        _search_one(start, stop, queries[0], vectors, k, keys, counts, bounds)
+        _search_one(start, stop, queries[0], vectors, top)
         return
     dim, n_queries = queries.shape[1], queries.shape[0]
     n_groups = (dim + _GROUP - 1) // _GROUP
@@ -99,20 +75,11 @@ def search(
             for j in range(some.size):
                 for i in range(n):
                     products[j, i] *= scales[i]
-            push_topk(products, some, row_ids[:n], k, keys, counts, bounds)
+            push_topk(products, some, row_ids[:n], top)
 
 
 @kernel
-def _search_one(
-    start: int,
-    stop: int,
-    query: NDArray[np.float32],
-    vectors: NDArray[Any],
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
-) -> None:
+def _search_one(start: int, stop: int, query: NDArray[np.float32], vectors: NDArray[Any], top: TopK) -> None:
     grouped, query_id = _group(query), np.zeros(1, np.int64)
     row_ids, products = np.empty(_BLOCK, np.int32), np.empty((1, _BLOCK), np.float32)
     for first in range(start, stop, _BLOCK):
@@ -125,7 +92,7 @@ def _search_one(
             _multiply_rows(grouped, vectors, row_ids, i, query.size, products[0])
         for i in range(n):
             products[0, i] *= row_scale(vectors[row_ids[i]], query.size)
-        push_topk(products, query_id, row_ids[:n], k, keys, counts, bounds)
+        push_topk(products, query_id, row_ids[:n], top)
 
 
 @kernel
@@ -162,83 +129,68 @@ def _group(query: NDArray[np.float32]) -> NDArray[np.float32]:
     return grouped
 
 
-def _multiply_with_rows(_: Any, grouped: Any, vectors: Any, row_ids: Any, first: Any, dim: Any, out: Any) -> Any:
+@llvm.intrinsic
+def _multiply_rows(builder: Any, grouped: Any, vectors: Any, row_ids: Any, first: Any, dim: Any, out: Any) -> None:
     """Fill out[first : first + 8] with the products of a query in groups and the vectors row_ids[first : first + 8]."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        grouped, vectors, row_ids, first, dim, out = unpack_arrays(context, builder, signature, arguments)
-        kind = ir.VectorType(ir.FloatType(), _GROUP)
-        rows = _row_starts(builder, vectors, row_ids, first)
-        totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * _GROUP)) for _ in rows]
-        with _groups(builder, dim) as (group, column):
-            start = builder.mul(group, ir.Constant(group.type, _GROUP))
-            x = load_unaligned(builder, builder.gep(grouped.data, [start]), kind)
-            for row, total in zip(rows, totals, strict=True):
-                values = _to_float32(builder, _load_group(builder, row, column))
-                builder.store(_multiply_add(builder, x, values, builder.load(total)), total)
-        sums = _transpose(builder, [builder.load(total) for total in totals])
-        store_unaligned(builder, reduce(builder.fadd, sums), builder.gep(out.data, [first]))
-        return context.get_dummy_value()
-
-    return types.void(grouped, vectors, row_ids, types.intp, types.intp, out), generate
+    kind = ir.VectorType(ir.FloatType(), _GROUP)
+    rows = _row_starts(builder, vectors, row_ids, first)
+    totals = [llvm.cgutils.alloca_once_value(builder, ir.Constant(kind, [0.0] * _GROUP)) for _ in rows]
+    with _groups(builder, dim) as (group, column):
+        start = builder.mul(group, ir.Constant(group.type, _GROUP))
+        x = llvm.load_unaligned(builder, builder.gep(grouped.data, [start]), kind)
+        for row, total in zip(rows, totals, strict=True):
+            values = _to_float32(builder, _load_group(builder, row, column))
+            builder.store(_multiply_add(builder, x, values, builder.load(total)), total)
+    sums = _transpose(builder, [builder.load(total) for total in totals])
+    llvm.store_unaligned(builder, reduce(builder.fadd, sums), builder.gep(out.data, [first]))
 
 
-def _copy_to_block(_: Any, vectors: Any, row_ids: Any, first: Any, dim: Any, block: Any) -> Any:
+@llvm.intrinsic
+def _fill_block(builder: Any, vectors: Any, row_ids: Any, first: Any, dim: Any, block: Any) -> None:
     """Copy the vectors row_ids[first : first + 8] to the columns block[:, first:], partial sum by partial sum."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vectors, row_ids, first, dim, block = unpack_arrays(context, builder, signature, arguments)
-        rows = _row_starts(builder, vectors, row_ids, first)
-        n_groups = builder.udiv(builder.extract_value(block.shape, 0), ir.Constant(ir.IntType(64), _GROUP))
-        with _groups(builder, dim) as (group, column):
-            lines = _transpose(builder, [_load_group(builder, row, column) for row in rows])
-            for i, line in enumerate(lines):
-                at = builder.add(builder.mul(ir.Constant(ir.IntType(64), i), n_groups), group)
-                start = builder.gep(row_start(builder, block, at), [first])
-                store_unaligned(builder, _to_float32(builder, line), start)
-        return context.get_dummy_value()
-
-    return types.void(vectors, row_ids, types.intp, types.intp, block), generate
+    rows = _row_starts(builder, vectors, row_ids, first)
+    n_groups = builder.udiv(builder.extract_value(block.shape, 0), ir.Constant(ir.IntType(64), _GROUP))
+    with _groups(builder, dim) as (group, column):
+        lines = _transpose(builder, [_load_group(builder, row, column) for row in rows])
+        for i, line in enumerate(lines):
+            at = builder.add(builder.mul(ir.Constant(ir.IntType(64), i), n_groups), group)
+            start = builder.gep(llvm.row_start(builder, block, at), [first])
+            llvm.store_unaligned(builder, _to_float32(builder, line), start)
 
 
-def _multiply_with_block(_: Any, queries: Any, row: Any, block: Any, first: Any, out: Any) -> Any:
+@llvm.intrinsic
+def _multiply_tile(builder: Any, queries: Any, row: Any, block: Any, first: Any, out: Any) -> None:
     """Fill out[:, first:] with the products of queries[row:] and the vectors block[:, first:], one tile of them."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        queries, row, block, first, out = unpack_arrays(context, builder, signature, arguments)
-        number, kind = ir.IntType(64), ir.VectorType(ir.FloatType(), _LANES)
-        rows = [row_start(builder, queries, builder.add(row, number(i))) for i in range(_QUERIES)]
-        columns = [builder.add(first, number(_LANES * j)) for j in range(_REGISTERS)]
-        zero = ir.Constant(kind, [0.0] * _LANES)
-        sums, totals = ([[cgutils.alloca_once_value(builder, zero) for _ in columns] for _ in rows] for _ in "st")
-        n_groups = builder.udiv(builder.extract_value(block.shape, 0), number(_GROUP))
-        with cgutils.for_range(builder, number(_GROUP)) as partial:
-            for total in chain(*totals):
-                builder.store(zero, total)
-            with cgutils.for_range(builder, n_groups) as group:
-                at = builder.add(builder.mul(partial.index, n_groups), group.index)
-                line = row_start(builder, block, at)
-                vectors = [load_unaligned(builder, builder.gep(line, [column]), kind) for column in columns]
-                for start, own in zip(rows, totals, strict=True):
-                    x = broadcast(builder, builder.load(builder.gep(start, [at])), _LANES)
-                    for vector, total in zip(vectors, own, strict=True):
-                        builder.store(_multiply_add(builder, x, vector, builder.load(total)), total)
-            for total, added in zip(chain(*sums), chain(*totals), strict=True):
-                builder.store(builder.fadd(builder.load(total), builder.load(added)), total)
-        for i, own in enumerate(sums):
-            line = row_start(builder, out, number(i))
-            for column, total in zip(columns, own, strict=True):
-                store_unaligned(builder, builder.load(total), builder.gep(line, [column]))
-        return context.get_dummy_value()
-
-    return types.void(queries, types.intp, block, types.intp, out), generate
+    number, kind = ir.IntType(64), ir.VectorType(ir.FloatType(), _LANES)
+    rows = [llvm.row_start(builder, queries, builder.add(row, number(i))) for i in range(_QUERIES)]
+    columns = [builder.add(first, number(_LANES * j)) for j in range(_REGISTERS)]
+    zero = ir.Constant(kind, [0.0] * _LANES)
+    sums, totals = ([[llvm.cgutils.alloca_once_value(builder, zero) for _ in columns] for _ in rows] for _ in "st")
+    n_groups = builder.udiv(builder.extract_value(block.shape, 0), number(_GROUP))
+    with llvm.cgutils.for_range(builder, number(_GROUP)) as partial:
+        for total in chain(*totals):
+            builder.store(zero, total)
+        with llvm.cgutils.for_range(builder, n_groups) as group:
+            at = builder.add(builder.mul(partial.index, n_groups), group.index)
+            line = llvm.row_start(builder, block, at)
+            vectors = [llvm.load_unaligned(builder, builder.gep(line, [column]), kind) for column in columns]
+            for start, own in zip(rows, totals, strict=True):
+                x = llvm.broadcast(builder, builder.load(builder.gep(start, [at])), _LANES)
+                for vector, total in zip(vectors, own, strict=True):
+                    builder.store(_multiply_add(builder, x, vector, builder.load(total)), total)
+        for total, added in zip(chain(*sums), chain(*totals), strict=True):
+            builder.store(builder.fadd(builder.load(total), builder.load(added)), total)
+    for i, own in enumerate(sums):
+        line = llvm.row_start(builder, out, number(i))
+        for column, total in zip(columns, own, strict=True):
+            llvm.store_unaligned(builder, builder.load(total), builder.gep(line, [column]))
 
 
 def _row_starts(builder: Any, vectors: Any, row_ids: Any, first: Any) -> list[Any]:
     """Return pointers to the vectors row_ids[first : first + 8]."""
     positions = [builder.add(first, ir.Constant(first.type, i)) for i in range(_ROWS)]
     ids = [builder.load(builder.gep(row_ids.data, [position])) for position in positions]
-    return [row_start(builder, vectors, builder.sext(row, ir.IntType(64))) for row in ids]
+    return [llvm.row_start(builder, vectors, builder.sext(row, ir.IntType(64))) for row in ids]
 
 
 @contextmanager
@@ -247,13 +199,13 @@ def _groups(builder: Any, dim: Any) -> Iterator[tuple[Any, Any]]:
     size = ir.Constant(ir.IntType(64), _GROUP)
     last = builder.sub(dim, size)
     count = builder.udiv(builder.add(dim, ir.Constant(ir.IntType(64), _GROUP - 1)), size)
-    with cgutils.for_range(builder, count) as loop:
+    with llvm.cgutils.for_range(builder, count) as loop:
         start = builder.mul(loop.index, size)
         yield loop.index, builder.select(builder.icmp_signed("<", start, last), start, last)
 
 
 def _load_group(builder: Any, row: Any, column: Any) -> Any:
-    return load_unaligned(builder, builder.gep(row, [column]), ir.VectorType(row.type.pointee, _GROUP))
+    return llvm.load_unaligned(builder, builder.gep(row, [column]), ir.VectorType(row.type.pointee, _GROUP))
 
 
 def _transpose(builder: Any, lines: list[Any]) -> list[Any]:
@@ -261,7 +213,7 @@ def _transpose(builder: Any, lines: list[Any]) -> list[Any]:
     low, high = ([lane for i in range(start, start + 4) for lane in (i, i + 8)] for start in (0, 4))
     for _ in range(3):
         pairs = list(zip(lines[:4], lines[4:], strict=True))
-        lines = [shuffle(builder, a, b, lanes) for a, b in pairs for lanes in (low, high)]
+        lines = [llvm.shuffle(builder, a, b, lanes) for a, b in pairs for lanes in (low, high)]
     return lines
 
 
@@ -273,7 +225,7 @@ def _to_float32(builder: Any, values: Any) -> Any:
         return values
     if kind == ir.IntType(8):
         return builder.sitofp(values, floats)
-    if "+f16c" in cpu_features():
+    if "+f16c" in llvm.cpu_features():
         return builder.fpext(builder.bitcast(values, ir.VectorType(ir.HalfType(), _GROUP)), floats)
 
     def constant(number: int) -> Any:
@@ -292,8 +244,3 @@ def _multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
     kind = a.type
     name = f"llvm.fmuladd.v{kind.count}f32"
     return builder.call(builder.module.declare_intrinsic(name, (), ir.FunctionType(kind, [kind] * 3)), [a, b, c])
-
-
-_fill_block: Any = intrinsic(_copy_to_block)
-_multiply_rows: Any = intrinsic(_multiply_with_rows)
-_multiply_tile: Any = intrinsic(_multiply_with_block)

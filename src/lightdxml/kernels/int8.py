@@ -6,23 +6,13 @@ offset, and each vector stores what the offset adds to its products.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from lightdxml.kernels.intrinsics import (
-    cgutils,
-    cpu_features,
-    load_unaligned,
-    row_start,
-    shuffle,
-    store_unaligned,
-    types,
-    unpack_arrays,
-)
+from lightdxml.kernels import intrinsics as llvm
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale, widen
 
@@ -33,7 +23,7 @@ _STEP = 64
 _LARGEST = np.float32(127.0)
 # Added to the codes of queries.
 _OFFSET = 128
-_VNNI = "+avx512vnni" in cpu_features()
+_VNNI = "+avx512vnni" in llvm.cpu_features()
 
 
 def code_width(dim: int) -> int:
@@ -45,28 +35,33 @@ def code_width(dim: int) -> int:
     return -(-dim // _STEP) * _STEP
 
 
+class Int8Codes(NamedTuple):
+    """Vectors as int8 codes.
+
+    Attributes
+    ----------
+    codes
+        One row per vector.
+    scales
+        The value of a code of 1; NaN for a vector that is not finite.
+    offsets
+        What the offset of queries adds to a product.
+    """
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    offsets: NDArray[np.int32]
+
+
 @kernel
 def encode_vectors(
-    start: int,
-    stop: int,
-    vectors: NDArray[Any],
-    row_ids: NDArray[np.int32],
-    dim: int,
-    codes: NDArray[np.int8],
-    scales: NDArray[np.float32],
-    offsets: NDArray[np.int32],
+    start: int, stop: int, vectors: NDArray[Any], row_ids: NDArray[np.int32], dim: int, encoded: Int8Codes
 ) -> None:
-    """Fill rows start … stop of codes, zeros before, with the codes of the vectors row_ids[start:stop].
+    """Fill rows start … stop of the codes, zeros before, with those of the vectors row_ids[start:stop].
 
-    Parameters
-    ----------
-    vectors
-        float32, int8, or float16 as `precision.as_bits` passes it.
-    scales
-        Receives the value of a code of 1; NaN for a vector that is not finite.
-    offsets
-        Receives what the offset of queries adds to a product.
+    Vectors are float32, int8, or float16 as `precision.as_bits` passes it.
     """
+    codes, scales, offsets = encoded
     for i in range(start, stop):
         vector = vectors[row_ids[i]]
         largest, size = np.float32(0.0), np.float32(0.0)
@@ -99,9 +94,7 @@ def encode_queries(queries: NDArray[np.float32], codes: NDArray[np.uint8]) -> No
 def rerank(
     queries: NDArray[np.uint8],
     query: int,
-    codes: NDArray[np.int8],
-    scales: NDArray[np.float32],
-    offsets: NDArray[np.int32],
+    vectors: Int8Codes,
     rows: NDArray[np.int64],
     n: int,
     sums: NDArray[np.int32],
@@ -110,6 +103,7 @@ def rerank(
     """Fill out with the products of a query and the codes of n rows; `rows` and `sums` have space for 16 more."""
     if n == 0:
         return
+    codes, scales, offsets = vectors
     for i in range(n, n + LANES):
         rows[i] = rows[n - 1]
     for i in range(0, n, LANES):
@@ -136,19 +130,14 @@ def multiply_portably(
         out[i] = total
 
 
-def _multiply_with_vnni(_: Any, queries: Any, query: Any, codes: Any, rows: Any, first: Any, out: Any) -> Any:
+@llvm.intrinsic
+def _multiply_with_vnni(builder: Any, queries: Any, query: Any, codes: Any, rows: Any, first: Any, out: Any) -> None:
     """Do what `multiply_portably` does."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        queries, query, codes, rows, first, out = unpack_arrays(context, builder, signature, arguments)
-        positions = [builder.add(first, ir.Constant(first.type, n)) for n in range(LANES)]
-        starts = [row_start(builder, codes, builder.load(builder.gep(rows.data, [at]))) for at in positions]
-        width = builder.extract_value(queries.shape, 1)
-        totals = _accumulate(builder, row_start(builder, queries, query), starts, width)
-        store_unaligned(builder, _sum_lanes(builder, totals), builder.gep(out.data, [first]))
-        return context.get_dummy_value()
-
-    return types.void(queries, types.intp, codes, rows, types.intp, out), generate
+    positions = [builder.add(first, ir.Constant(first.type, n)) for n in range(LANES)]
+    starts = [llvm.row_start(builder, codes, builder.load(builder.gep(rows.data, [at]))) for at in positions]
+    width = builder.extract_value(queries.shape, 1)
+    totals = _accumulate(builder, llvm.row_start(builder, queries, query), starts, width)
+    llvm.store_unaligned(builder, _sum_lanes(builder, totals), builder.gep(out.data, [first]))
 
 
 def _accumulate(builder: Any, query: Any, rows: list[Any], width: Any) -> list[Any]:
@@ -158,12 +147,12 @@ def _accumulate(builder: Any, query: Any, rows: list[Any], width: Any) -> list[A
         "llvm.x86.avx512.vpdpbusd.512", (), ir.FunctionType(kind, [kind] * 3)
     )
     step = ir.Constant(width.type, _STEP)
-    totals = [cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * LANES)) for _ in rows]
-    with cgutils.for_range(builder, builder.udiv(width, step)) as loop:
+    totals = [llvm.cgutils.alloca_once_value(builder, ir.Constant(kind, [0] * LANES)) for _ in rows]
+    with llvm.cgutils.for_range(builder, builder.udiv(width, step)) as loop:
         offset = builder.mul(loop.index, step)
-        x = load_unaligned(builder, builder.gep(query, [offset]), kind)
+        x = llvm.load_unaligned(builder, builder.gep(query, [offset]), kind)
         for row, total in zip(rows, totals, strict=True):
-            values = load_unaligned(builder, builder.gep(row, [offset]), kind)
+            values = llvm.load_unaligned(builder, builder.gep(row, [offset]), kind)
             builder.store(builder.call(multiply_add, [builder.load(total), x, values]), total)
     return [builder.load(total) for total in totals]
 
@@ -173,8 +162,8 @@ def _sum_lanes(builder: Any, totals: list[Any]) -> Any:
     even, odd = (list(range(start, 2 * LANES, 2)) for start in (0, 1))
     while len(totals) > 1:
         pairs = zip(totals[::2], totals[1::2], strict=True)
-        totals = [builder.add(shuffle(builder, a, b, even), shuffle(builder, a, b, odd)) for a, b in pairs]
+        totals = [builder.add(llvm.shuffle(builder, a, b, even), llvm.shuffle(builder, a, b, odd)) for a, b in pairs]
     return totals[0]
 
 
-_multiply_sixteen: Any = intrinsic(_multiply_with_vnni) if _VNNI else multiply_portably
+_multiply_sixteen: Any = _multiply_with_vnni if _VNNI else multiply_portably

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
 from typing import Any
 
 from llvmlite import ir
@@ -9,6 +11,7 @@ from numba import types as _types
 from numba.core import cgutils as _cgutils
 from numba.core import codegen as _codegen
 from numba.core import config as _config
+from numba.extending import intrinsic as _intrinsic
 
 # Parts of these have no type information.
 types: Any = _types
@@ -23,13 +26,30 @@ def cpu_features() -> list[str]:
     return str(codegen.get_host_cpu_features() if configured is None else configured).split(",")
 
 
-def unpack_arrays(context: Any, builder: Any, signature: Any, arguments: Any) -> list[Any]:
-    """Return the arguments of an intrinsic; of C-contiguous arrays, a struct with `data` and `shape`."""
-    assert all(kind.layout == "C" for kind in signature.args if isinstance(kind, types.Array))
-    return [
-        context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
-        for kind, value in zip(signature.args, arguments, strict=True)
-    ]
+def intrinsic(write: Callable[..., None]) -> Any:
+    """Turn a function that writes LLVM instructions into one that kernels can call.
+
+    It receives LLVM's builder and the arguments of the call: arrays, which must be C-contiguous, as structs with `data`
+    and `shape`, and integers with 64 bits.
+    """
+
+    def define(_: Any, *kinds: Any) -> Any:
+        assert all(kind.layout == "C" for kind in kinds if isinstance(kind, types.Array))
+
+        def generate(context: Any, builder: Any, call: Any, values: Any) -> Any:
+            arguments = [
+                context.make_array(kind)(context, builder, value) if isinstance(kind, types.Array) else value
+                for kind, value in zip(call.args, values, strict=True)
+            ]
+            write(builder, *arguments)
+            return context.get_dummy_value()
+
+        return types.void(*(kind if isinstance(kind, types.Array) else types.intp for kind in kinds)), generate
+
+    # Numba reads the names of the arguments; the first one is its own.
+    own = Parameter("_", Parameter.POSITIONAL_OR_KEYWORD)
+    setattr(define, "__signature__", Signature([own, *list(signature(write).parameters.values())[1:]]))  # noqa: B010
+    return _intrinsic(define)
 
 
 def row_start(builder: Any, array: Any, row: Any) -> Any:

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
+from lightdxml.kernels.sparse import Csr
 
 
 @kernel
 def search(
     start: int,
     stop: int,
-    document_indptr: NDArray[np.int64],
-    features: NDArray[np.int32],
-    values: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    labels: NDArray[np.int32],
-    weights: NDArray[Any],
+    documents: Csr,
+    index: Csr,
     biases: NDArray[np.float32],
     dense: NDArray[np.int32],
     known: NDArray[np.int32],
@@ -34,9 +29,7 @@ def search(
 
     Parameters
     ----------
-    document_indptr, features, values
-        The documents.
-    indptr, labels, weights
+    index
         Per feature: the labels with a weight for it. Weights are float32, or float16 as `precision.as_bits` passes it.
     biases
         The bias of each label.
@@ -51,7 +44,8 @@ def search(
     known_scores
         Receives the scores of `known`.
     """
-    k = found.shape[1]
+    document_indptr, features, values = documents
+    indptr, labels, weights = index
     for b in range(start, stop):
         for i in range(document_indptr[b], document_indptr[b + 1]):
             value = values[i]
@@ -81,9 +75,8 @@ def search(
                 if total != 0:
                     totals[label] = 0.0
                     size = push(best_labels, best_scores, size, label, biases[label] + total)
-        for i in range(size, k):
-            found[b, i] = -1
-            scores[b, i] = 0.0
+        best_labels[size:] = -1
+        best_scores[size:] = 0.0
 
 
 @kernel

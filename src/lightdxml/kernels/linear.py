@@ -6,10 +6,13 @@ the bits do not depend on how they are distributed over threads.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import fast_kernel, kernel
+from lightdxml.kernels.sparse import Csr, Pattern
 
 _INFINITY = np.float32(np.inf)
 # The documents of a label are copied side by side if they have at most this many entries: these fit in a cache.
@@ -22,8 +25,7 @@ _BLOCK = 32
 def group_negatives(
     near: NDArray[np.int32],
     hard: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    true_labels: Pattern,
     wanted: NDArray[np.bool_],
     counts: NDArray[np.int64],
     documents: NDArray[np.int32],
@@ -34,14 +36,15 @@ def group_negatives(
     ----------
     near, hard
         Near labels and hard negatives of each document, -1 for none. A label in both counts once.
-    indptr, labels
-        The true labels of each document.
+    true_labels
+        The labels of each document.
     counts
         If `documents` is empty: receives how many negatives each label has. Otherwise: where each label's start in
         `documents`; receives where they end.
     documents
         Receives the negatives of one label after the other, in ascending order.
     """
+    indptr, labels = true_labels
     seen = np.full(wanted.size, -1, np.int32)
     for b in range(indptr.size - 1):
         for i in range(indptr[b], indptr[b + 1]):
@@ -55,25 +58,39 @@ def group_negatives(
                 counts[label] += 1
 
 
+class Solver(NamedTuple):
+    """How labels are trained.
+
+    Attributes
+    ----------
+    costs
+        The cost of an error on a positive and on a negative.
+    fit_bias, bias
+        Whether to fit a bias per label, and the bias of all labels if none is fit.
+    max_iter, tolerance
+        The most passes over a label's documents, and the violation of the optimality conditions at which to stop.
+    seed
+        Seed of the order of documents.
+    """
+
+    costs: tuple[float, float]
+    fit_bias: bool
+    bias: float
+    max_iter: int
+    tolerance: float
+    seed: int
+
+
 @fast_kernel
 def train_labels(
     labels: NDArray[np.int32],
-    positive_indptr: NDArray[np.int64],
-    positives: NDArray[np.int32],
+    positives: Pattern,
     groups: NDArray[np.int32],
-    negative_indptr: NDArray[np.int64],
-    negatives: NDArray[np.int32],
-    fit_bias: bool,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
+    negatives: Pattern,
+    X: Csr,
     squares: NDArray[np.float32],
-    costs: tuple[float, float],
-    bias: float,
-    max_iter: int,
-    tolerance: float,
+    solver: Solver,
     prune_below: NDArray[np.float32],
-    seed: int,
     w: NDArray[np.float32],
     columns: NDArray[np.int32],
     weights: NDArray[np.float32],
@@ -86,24 +103,14 @@ def train_labels(
     ----------
     labels
         The labels to train.
-    positive_indptr, positives
+    positives
         The documents of every label.
-    groups, negative_indptr, negatives
+    groups, negatives
         The group of every label, and the documents of every group, which are negatives unless they are the label's.
-    fit_bias
-        Whether to fit a bias per label.
-    indptr, indices, values, squares
+    X, squares
         The documents, and the squared norm of each.
-    costs
-        The cost of an error on a positive and on a negative.
-    bias
-        The bias of all labels if none is fit.
-    max_iter, tolerance
-        The most passes over a label's documents, and the violation of the optimality conditions at which to stop.
     prune_below
         Per column, the absolute value below which a weight is dropped.
-    seed
-        Seed of the order of documents.
     w
         Workspace with one entry per column, all zero before and after.
     columns, weights
@@ -116,6 +123,7 @@ def train_labels(
     int
         How many labels were trained before `columns` might be too short for the next one.
     """
+    indptr, indices, _ = X
     is_own = np.zeros(indptr.size - 1, np.uint8)
     position_of = np.full(w.size, -1, np.int32)
     touched = np.empty(w.size, np.int32)
@@ -125,34 +133,27 @@ def train_labels(
         label = labels[i]
         if columns.size - used < w.size:
             return i
-        own = positives[positive_indptr[label] : positive_indptr[label + 1]]
-        others = negatives[negative_indptr[groups[label]] : negative_indptr[groups[label] + 1]]
+        own = positives.indices[positives.indptr[label] : positives.indptr[label + 1]]
+        others = negatives.indices[negatives.indptr[groups[label]] : negatives.indptr[groups[label] + 1]]
         documents = _with_others(own, others, is_own)
-        duals, changed = np.zeros(documents.size, np.float32), np.zeros(documents.size, np.uint8)
-        state = np.uint64(seed) + np.uint64(label)
+        changed = np.zeros(documents.size, np.uint8)
+        state = np.uint64(solver.seed) + np.uint64(label)
         entries = 0
         for document in documents:
             entries += indptr[document + 1] - indptr[document]
         targets = np.full(documents.size, np.float32(-1.0))
         if entries <= _COPIED:
             targets[: own.size] = np.float32(1.0)
-            copied_indptr = np.empty(documents.size + 1, np.int64)
-            n = _gather(
-                documents, indptr, indices, values, position_of, touched, copied_indptr, copied_indices, copied_values
-            )
-            biases[i] = _descend(
-                np.arange(documents.size, dtype=np.int32), targets, duals, changed, copied_indptr, copied_indices,
-                copied_values, squares[documents], costs, bias, fit_bias, max_iter, tolerance, state, 1, w,
-            )  # fmt: skip
+            copied = Csr(np.empty(documents.size + 1, np.int64), copied_indices, copied_values)
+            n = _gather(documents, X, position_of, touched, copied)
+            every = np.arange(documents.size, dtype=np.int32)
+            biases[i] = _descend(every, targets, changed, copied, squares[documents], solver, state, 1, w)
         else:
             # In the order of memory, except for blocks: scattered documents would each wait for memory.
             documents.sort()
             for document in own:
                 targets[np.searchsorted(documents, document)] = np.float32(1.0)
-            biases[i] = _descend(
-                documents, targets, duals, changed, indptr, indices, values, squares, costs, bias, fit_bias, max_iter,
-                tolerance, state, _BLOCK, w,
-            )  # fmt: skip
+            biases[i] = _descend(documents, targets, changed, X, squares, solver, state, _BLOCK, w)
             n = 0
             for j in range(documents.size):
                 # A document whose dual is 0 again has left rounding errors in w.
@@ -195,20 +196,14 @@ def _with_others(own: NDArray[np.int32], others: NDArray[np.int32], is_own: NDAr
 
 @kernel
 def _gather(
-    documents: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
-    position_of: NDArray[np.int32],
-    touched: NDArray[np.int32],
-    copied_indptr: NDArray[np.int64],
-    copied_indices: NDArray[np.int32],
-    copied_values: NDArray[np.float32],
+    documents: NDArray[np.int32], X: Csr, position_of: NDArray[np.int32], touched: NDArray[np.int32], copied: Csr
 ) -> int:
     """Copy documents side by side with their columns renumbered from 0; return how many columns there are.
 
     `position_of` receives the new number of each column.
     """
+    indptr, indices, values = X
+    copied_indptr, copied_indices, copied_values = copied
     n = 0
     at = 0
     for j in range(documents.size):
@@ -230,17 +225,10 @@ def _gather(
 def _descend(
     documents: NDArray[np.int32],
     targets: NDArray[np.float32],
-    duals: NDArray[np.float32],
     changed: NDArray[np.uint8],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
+    X: Csr,
     squares: NDArray[np.float32],
-    costs: tuple[float, float],
-    bias: float,
-    fit_bias: bool,
-    max_iter: int,
-    tolerance: float,
+    solver: Solver,
     state: np.uint64,
     block: int,
     w: NDArray[np.float32],
@@ -249,13 +237,15 @@ def _descend(
 
     Each pass visits the documents in a new random order of blocks. Documents that ever changed w are marked.
     """
+    indptr, indices, values = X
+    costs = solver.costs
     n = documents.size
-    order, shrunk = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
+    duals, order, shrunk = np.zeros(n, np.float32), np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     active = n
-    b = np.float32(0.0 if fit_bias else bias)
-    extra = np.float32(1.0 if fit_bias else 0.0)
+    b = np.float32(0.0 if solver.fit_bias else solver.bias)
+    extra = np.float32(1.0 if solver.fit_bias else 0.0)
     highest_before = _INFINITY
-    for _ in range(max_iter):
+    for _ in range(solver.max_iter):
         highest, lowest = -_INFINITY, _INFINITY
         state = _shuffle(order[:active], block, state)
         kept = 0
@@ -288,7 +278,7 @@ def _descend(
                 b += change * extra
         order[kept:active] = shrunk[: active - kept]
         active = kept
-        if highest - lowest <= tolerance:
+        if highest - lowest <= solver.tolerance:
             if active == n:
                 break
             active, highest_before = n, _INFINITY

@@ -139,44 +139,21 @@ def _value(buf: NDArray[np.uint8], pos: int, end: int, workspace: NDArray[np.flo
 
 
 @kernel
-def _sift(keys: NDArray[np.int32], values: NDArray[np.float32], first: int, root: int, n: int) -> None:
-    while True:
-        child = 2 * root + 1
-        if child >= n:
-            return
-        if child + 1 < n and keys[first + child] < keys[first + child + 1]:
-            child += 1
-        if keys[first + root] >= keys[first + child]:
-            return
-        a, b = first + root, first + child
-        keys[a], keys[b] = keys[b], keys[a]
-        values[a], values[b] = values[b], values[a]
-        root = child
+def _sort_features(features: NDArray[np.int32], values: NDArray[np.float32]) -> None:
+    """Sort features with their values in place (merge sort has no bad worst case)."""
+    order = np.argsort(features, kind="mergesort")
+    features[:] = features[order]
+    values[:] = values[order]
 
 
 @kernel
-def sort_pairs(keys: NDArray[np.int32], values: NDArray[np.float32], first: int, last: int) -> None:
-    """Sort keys[first:last] with their values in place (heap sort has no bad worst case)."""
-    n = last - first
-    for root in range(n // 2 - 1, -1, -1):
-        _sift(keys, values, first, root, n)
-    for size in range(n - 1, 0, -1):
-        a, b = first, first + size
-        keys[a], keys[b] = keys[b], keys[a]
-        values[a], values[b] = values[b], values[a]
-        _sift(keys, values, first, 0, size)
-
-
-@kernel
-def _sort_labels(labels: NDArray[np.int32], first: int, last: int) -> int:
-    """Sort labels[first:last] without repeats, and return the new end."""
-    keys = labels[first:last].copy()
-    sort_pairs(keys, np.empty(keys.size, np.float32), 0, keys.size)
-    labels[first:last] = keys
-    kept = first + 1
-    for i in range(first + 1, last):
-        if labels[i] != labels[kept - 1]:
-            labels[kept] = labels[i]
+def _sort_labels(labels: NDArray[np.int32]) -> int:
+    """Sort labels in place without repeats, and return how many are left."""
+    ordered = labels[np.argsort(labels, kind="mergesort")]
+    kept = 0
+    for i in range(ordered.size):
+        if i == 0 or ordered[i] != ordered[i - 1]:
+            labels[kept] = ordered[i]
             kept += 1
     return kept
 
@@ -311,7 +288,7 @@ def parse_lines(
             if pos < end and buf[pos] > _SPACE and not (with_comments and buf[pos] == _HASH):
                 return line, row, f, l, s, BAD_LABEL, token
         if not sorted_features:
-            sort_pairs(features, values, f_first, f)
+            _sort_features(features[f_first:f], values[f_first:f])
             for i in range(f_first + 1, f):
                 if features[i] == features[i - 1]:
                     return line, row, f, l, s, FEATURE_TWICE, line_first
@@ -319,7 +296,7 @@ def parse_lines(
         for i in range(s_first, s):
             slow[i, 0] = _find(features, f_first, f, slow[i, 0])
         if not sorted_labels:
-            l = _sort_labels(labels, l_first, l)  # noqa: E741
+            l = l_first + _sort_labels(labels[l_first:l])  # noqa: E741
         line += 1
         pos += 1
         if is_comment:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
@@ -28,26 +27,20 @@ _LARGEST, _ROWS = np.float32(127), 8192
 _13, _16 = np.uint32(13), np.uint32(16)
 
 
-def _float_of_bits(typing_context: Any, bits: Any) -> Any:
-    """Return the float32 with these bits (uint32)."""
+def _reinterpret(source: Any, target: Any) -> Any:
+    """Return an intrinsic that returns the number of another type with the same bits."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
+    def define(_: Any, number: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.bitcast(arguments[0], context.get_value_type(target))
 
-    return types.float32(types.uint32), generate
+        return target(source), generate
 
-
-def _bits_of_float(typing_context: Any, value: Any) -> Any:
-    """Return the bits of a float32 as uint32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.uint32(types.float32), generate
+    return intrinsic(define)
 
 
-float_of_bits: Any = intrinsic(_float_of_bits)
-bits_of_float: Any = intrinsic(_bits_of_float)
+float_of_bits: Any = _reinterpret(types.uint32, types.float32)
+bits_of_float: Any = _reinterpret(types.float32, types.uint32)
 
 
 def quantize_int8(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = None) -> NDArray[np.int8]:

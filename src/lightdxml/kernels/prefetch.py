@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from lightdxml.kernels import intrinsics as llvm
 from lightdxml.kernels.jit import kernel
 
 _CACHE_LINE = 64
@@ -22,19 +21,15 @@ _READ, _WRITE, _LOCALITY, _DATA = 0, 1, 3, 1
 def _prefetch(purpose: int) -> Any:
     """Return an intrinsic that prefetches the cache line of array[i]."""
 
-    def prefetch(_: Any, array: Any, i: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-            number = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-            function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-            builder.call(function, [address, number(purpose), number(_LOCALITY), number(_DATA)])
-            return context.get_dummy_value()
+    @llvm.intrinsic
+    def prefetch(builder: Any, array: Any, i: Any) -> None:
+        address = builder.bitcast(builder.gep(array.data, [i]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(function, [address, number(purpose), number(_LOCALITY), number(_DATA)])
 
-        return types.void(array, types.intp), generate
-
-    return intrinsic(prefetch)
+    return prefetch
 
 
 prefetch_item: Any = _prefetch(_READ)

@@ -6,7 +6,7 @@ the product of a query x and v is about |v|² / Σ|v_d| · (x · s). The sum x �
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from lightdxml.kernels.fast_scan import (
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import row_scale, widen
 from lightdxml.kernels.prefetch import prefetch_item, prefetch_row
-from lightdxml.kernels.topk import push_topk
+from lightdxml.kernels.topk import TopK, push_topk
 
 # Numbers that one Hadamard matrix mixes.
 _HADAMARD = 64
@@ -64,6 +64,32 @@ def lut_bytes(dim: int) -> int:
     1280
     """
     return rotated_width(dim) // BITS * ENTRIES
+
+
+class Luts(NamedTuple):
+    """Lookup tables of queries: x · s is about the sum of the entries times the scale, minus the offset."""
+
+    tables: NDArray[np.uint8]
+    scales: NDArray[np.float32]
+    offsets: NDArray[np.float32]
+
+
+class Scan(NamedTuple):
+    """What a scan compares.
+
+    Attributes
+    ----------
+    luts, slopes, intercepts
+        Per query: lookup tables, and the least sum as a linear function of the inverse scale of a block.
+    signs, inverse_scales
+        Per block: codes, and 1 / scale; NaN makes every vector of the block a candidate.
+    """
+
+    luts: NDArray[np.uint8]
+    slopes: NDArray[np.float32]
+    intercepts: NDArray[np.float32]
+    signs: NDArray[np.uint8]
+    inverse_scales: NDArray[np.float32]
 
 
 @kernel
@@ -146,18 +172,14 @@ def encode(
 
 
 @kernel
-def build_luts(
-    queries: NDArray[np.float32],
-    luts: NDArray[np.uint8],
-    scales: NDArray[np.float32],
-    offsets: NDArray[np.float32],
-) -> None:
-    """Fill the lookup tables of queries: x · s is about the sum of the entries times the scale, minus the offset."""
-    width = luts.shape[1] * BITS // ENTRIES
+def build_luts(queries: NDArray[np.float32], luts: Luts) -> None:
+    """Fill the lookup tables of queries."""
+    tables, scales, offsets = luts
+    width = tables.shape[1] * BITS // ENTRIES
     row, workspace = np.empty(width, np.float32), np.empty(width, np.float32)
     for b in range(len(queries)):
-        for d in range(width):
-            row[d] = queries[b, d] if d < queries.shape[1] else np.float32(0.0)
+        row[: queries.shape[1]] = queries[b]
+        row[queries.shape[1] :] = 0.0
         _rotate(row, workspace)
         largest = total = np.float32(0.0)
         for first in range(0, width, BITS):
@@ -174,46 +196,40 @@ def build_luts(
                 for i in range(BITS):
                     x = row[lut * BITS + i]
                     value += abs(x) + (x if entry >> i & 1 else -x)
-                luts[b, lut * ENTRIES + entry] = np.uint8(np.rint(value / scale))
+                tables[b, lut * ENTRIES + entry] = np.uint8(np.rint(value / scale))
 
 
 @kernel
 def estimate_blocks(
     blocks: NDArray[np.int64],
-    luts: NDArray[np.uint8],
-    lut_scales: NDArray[np.float32],
-    lut_offsets: NDArray[np.float32],
+    luts: Luts,
     signs: NDArray[np.uint8],
     scales: NDArray[np.float32],
     out: NDArray[np.float32],
 ) -> None:
     """Fill out with the estimated products of queries and the vectors of some blocks: even vectors, then odd ones."""
+    tables, lut_scales, lut_offsets = luts
     sums = np.empty(BLOCK, np.uint16)
     for i in range(blocks.size):
-        for b in range(len(luts)):
-            sum_block(signs, blocks[i], luts, b, sums)
+        for b in range(len(tables)):
+            sum_block(signs, blocks[i], tables, b, sums)
             for lane in range(BLOCK):
                 out[b, i * BLOCK + lane] = scales[blocks[i]] * (lut_scales[b] * np.float32(sums[lane]) - lut_offsets[b])
 
 
 @kernel
 def estimate_rows(
-    rows: NDArray[np.int64],
-    luts: NDArray[np.uint8],
-    lut_scales: NDArray[np.float32],
-    lut_offsets: NDArray[np.float32],
-    signs: NDArray[np.uint8],
-    scales: NDArray[np.float32],
-    out: NDArray[np.float32],
+    rows: NDArray[np.int64], luts: Luts, signs: NDArray[np.uint8], scales: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
     """Fill out with the estimated products of each query and the codes at its rows, without fast scan."""
+    tables, lut_scales, lut_offsets = luts
     for b in range(rows.shape[0]):
         for i in range(rows.shape[1]):
             block, lane = rows[b, i] // BLOCK, rows[b, i] % BLOCK
             total = 0
-            for lut in range(luts.shape[1] // ENTRIES):
+            for lut in range(tables.shape[1] // ENTRIES):
                 code = signs[block, lut // 2 * BLOCK + lane] >> (4 * (lut % 2)) & 15
-                total += luts[b, lut * ENTRIES + code]
+                total += tables[b, lut * ENTRIES + code]
             out[b, i] = scales[block] * (lut_scales[b] * np.float32(total) - lut_offsets[b])
 
 
@@ -221,39 +237,25 @@ def estimate_rows(
 def search(
     start: int,
     stop: int,
-    luts: NDArray[np.uint8],
-    slopes: NDArray[np.float32],
-    intercepts: NDArray[np.float32],
-    signs: NDArray[np.uint8],
-    inverse_scales: NDArray[np.float32],
+    scan: Scan,
     queries: NDArray[np.uint8],
-    codes: NDArray[np.int8],
-    code_scales: NDArray[np.float32],
-    code_offsets: NDArray[np.int32],
+    vectors: int8.Int8Codes,
     row_ids: NDArray[np.int32],
     n_blocks: int,
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
+    top: TopK,
 ) -> None:
     """Scan the blocks start … stop (even numbers), rerank the candidates by int8 products and keep the top k.
 
     Parameters
     ----------
-    luts, slopes, intercepts
-        Per query: lookup tables, and the least sum as a linear function of the inverse scale of a block.
-    signs, inverse_scales
-        Per block: codes, and 1 / scale; NaN makes every vector of the block a candidate.
-    queries, codes, code_scales, code_offsets
-        See `int8`; vectors in the order of the blocks.
+    queries, vectors
+        int8 codes; vectors in the order of the blocks.
     row_ids
         Row ids of the vectors in the order of the blocks.
     n_blocks
         Blocks (an even number) that are scanned before their candidates are reranked.
-    k, keys, counts, bounds
-        See `topk.push_topk`.
     """
+    n_queries = len(scan.luts)
     size = n_blocks * BLOCK
     rows = np.empty((QUERIES, size + int8.LANES), np.int64)
     n, before = np.empty(QUERIES, np.int64), np.empty(QUERIES, np.int64)
@@ -261,44 +263,35 @@ def search(
     candidates, query_id = np.empty(size, np.int32), np.empty(1, np.int64)
     for first in range(start, stop, n_blocks):
         last = min(first + n_blocks, stop)
-        for b in range(0, len(luts), QUERIES):
-            some = min(QUERIES, len(luts) - b)
+        for b in range(0, n_queries, QUERIES):
+            some = min(QUERIES, n_queries - b)
             for i in range(some):
                 n[i] = 0
             for block in range(first, last, BLOCKS):
                 for i in range(some):
                     before[i] = n[i]
-                _scan(block, b, some, luts, slopes, intercepts, signs, inverse_scales, row_ids.size, rows, n)
-                for i in range(some if len(luts) < _FEW else 0):
+                _scan(block, b, some, scan, row_ids.size, rows, n)
+                for i in range(some if n_queries < _FEW else 0):
                     for j in range(before[i], n[i]):
                         row = rows[i, j]
-                        prefetch_row(codes[row])
-                        prefetch_item(code_scales, row)
-                        prefetch_item(code_offsets, row)
+                        prefetch_row(vectors.codes[row])
+                        prefetch_item(vectors.scales, row)
+                        prefetch_item(vectors.offsets, row)
                         prefetch_item(row_ids, row)
             for i in range(some):
-                int8.rerank(queries, b + i, codes, code_scales, code_offsets, rows[i], n[i], sums, products[0])
+                int8.rerank(queries, b + i, vectors, rows[i], n[i], sums, products[0])
                 for j in range(n[i]):
                     candidates[j] = row_ids[rows[i, j]]
                 query_id[0] = b + i
-                push_topk(products, query_id, candidates[: n[i]], k, keys, counts, bounds)
+                push_topk(products, query_id, candidates[: n[i]], top)
 
 
 @kernel
 def _scan(
-    block: int,
-    b: int,
-    some: int,
-    luts: NDArray[np.uint8],
-    slopes: NDArray[np.float32],
-    intercepts: NDArray[np.float32],
-    signs: NDArray[np.uint8],
-    inverse_scales: NDArray[np.float32],
-    n_vectors: int,
-    rows: NDArray[np.int64],
-    n: NDArray[np.int64],
+    block: int, b: int, some: int, scan: Scan, n_vectors: int, rows: NDArray[np.int64], n: NDArray[np.int64]
 ) -> None:
     """Append the candidates of the queries b … b + some in two blocks to rows, and count them in n."""
+    luts, slopes, intercepts, signs, inverse_scales = scan
     least, bits = np.zeros((QUERIES, BLOCKS), np.uint16), np.zeros((QUERIES, BLOCKS), np.uint64)
     for i in range(some):
         for j in range(BLOCKS):

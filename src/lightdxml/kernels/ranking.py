@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sparse import Csr, Pattern
+
+# Rows with at most this many columns are searched for repeats without sorting.
+_SHORT = 16
 
 
 @kernel
@@ -25,135 +29,95 @@ def contains(columns: NDArray[np.int32], first: int, last: int, column: int) -> 
 
 
 @kernel
-def top_k(
-    start: int,
-    stop: int,
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    scores: NDArray[Any],
-    ignore_indptr: NDArray[np.int64],
-    ignore_columns: NDArray[np.int32],
-    ranked: NDArray[np.int32],
-) -> int:
+def top_k(start: int, stop: int, scores: Csr, ignored: Pattern, ranked: NDArray[np.int32]) -> int:
     """Fill ranked[start:stop] with the columns of the highest scores, best first, padded with -1.
 
     Ties go to the lower column. Returns the first row with a NaN, or -1.
     """
-    k = ranked.shape[1]
-    best = np.empty(k, scores.dtype)
+    indptr, columns, values = scores
+    best = np.empty(ranked.shape[1], values.dtype)
     for row in range(start, stop):
-        ranked[row] = -1
+        own = ranked[row]
+        own[:] = -1
         n = 0
-        ignore_first, ignore_last = ignore_indptr[row], ignore_indptr[row + 1]
+        ignore_first, ignore_last = ignored.indptr[row], ignored.indptr[row + 1]
         for i in range(indptr[row], indptr[row + 1]):
-            score = scores[i]
-            column = columns[i]
-            if np.isnan(score):
+            if np.isnan(values[i]):
                 return row
-            if n == k and (score < best[k - 1] or (score == best[k - 1] and column > ranked[row, k - 1])):
+            if ignore_first < ignore_last and contains(ignored.indices, ignore_first, ignore_last, columns[i]):
                 continue
-            if ignore_first < ignore_last and contains(ignore_columns, ignore_first, ignore_last, column):
-                continue
-            rank = min(n, k - 1)
-            n = min(n + 1, k)
-            while rank > 0:
-                above = best[rank - 1]
-                if above > score or (above == score and ranked[row, rank - 1] < column):
-                    break
-                best[rank] = above
-                ranked[row, rank] = ranked[row, rank - 1]
-                rank -= 1
-            best[rank] = score
-            ranked[row, rank] = column
+            n = _insert(own, best, n, columns[i], values[i])
     return -1
 
 
 @kernel
-def drop_ignored(
-    start: int,
-    stop: int,
-    ignore_indptr: NDArray[np.int64],
-    ignore_columns: NDArray[np.int32],
-    ranked: NDArray[np.int32],
-) -> None:
+def _insert(labels: NDArray[np.int32], scores: NDArray[Any], n: int, label: int, score: float) -> int:
+    """Insert a label into the n best, which are sorted, unless there is no space and all are better; return the new n.
+
+    Ties go to the lower label.
+    """
+    k = scores.size
+    if n == k and (score < scores[k - 1] or (score == scores[k - 1] and label > labels[k - 1])):
+        return n
+    rank = min(n, k - 1)
+    while rank > 0:
+        above = scores[rank - 1]
+        if above > score or (above == score and labels[rank - 1] < label):
+            break
+        scores[rank], labels[rank] = above, labels[rank - 1]
+        rank -= 1
+    scores[rank], labels[rank] = score, label
+    return min(n + 1, k)
+
+
+@kernel
+def drop_ignored(start: int, stop: int, ignored: Pattern, ranked: NDArray[np.int32]) -> None:
     """Remove the ignored columns from ranked[start:stop]; later ones move up, padded with -1."""
     k = ranked.shape[1]
     for row in range(start, stop):
-        first, last = ignore_indptr[row], ignore_indptr[row + 1]
+        first, last = ignored.indptr[row], ignored.indptr[row + 1]
         if first == last:
             continue
         kept = 0
         for rank in range(k):
             column = ranked[row, rank]
-            if column < 0 or not contains(ignore_columns, first, last, column):
+            if column < 0 or not contains(ignored.indices, first, last, column):
                 ranked[row, kept] = column
                 kept += 1
         ranked[row, kept:] = -1
 
 
 @kernel
-def find_hits(
-    start: int,
-    stop: int,
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
-    ranked: NDArray[np.int32],
-    hits: NDArray[np.bool_],
-) -> int:
+def find_hits(start: int, stop: int, truth: Pattern, ranked: NDArray[np.int32], hits: NDArray[np.bool_]) -> int:
     """Mark the true ones of ranked[start:stop] in hits; return the first row that ranks a column twice, or -1."""
-    k = ranked.shape[1]
-    # Most rows are short. In long ones, a sorted copy finds repeats.
-    ordered = np.empty(k, np.int32)
     for row in range(start, stop):
-        first, last = indptr[row], indptr[row + 1]
-        n = 0
-        for rank in range(k):
+        first, last = truth.indptr[row], truth.indptr[row + 1]
+        for rank in range(ranked.shape[1]):
             column = ranked[row, rank]
-            if column >= 0:
-                hits[row, rank] = contains(columns, first, last, column)
-                ordered[n] = column
-                n += 1
-            else:
-                hits[row, rank] = False
-        if n <= 16:
-            for a in range(n):
-                for b in range(a):
-                    if ordered[a] == ordered[b]:
-                        return row
-        else:
-            distinct = np.sort(ordered[:n])
-            for a in range(1, n):
-                if distinct[a] == distinct[a - 1]:
-                    return row
+            hits[row, rank] = column >= 0 and contains(truth.indices, first, last, column)
+        if _has_repeat(ranked[row]):
+            return row
     return -1
 
 
 @kernel
-def _best_weights(
-    columns: NDArray[np.int32], first: int, last: int, weights: NDArray[np.float64], best: NDArray[np.float64]
-) -> None:
-    """Fill best with the largest weights of columns[first:last], in descending order, padded with 0."""
-    k = best.size
-    best[:] = 0.0
-    n = 0
-    for i in range(first, last):
-        weight = weights[columns[i]]
-        if n == k and weight <= best[k - 1]:
-            continue
-        rank = min(n, k - 1)
-        n = min(n + 1, k)
-        while rank > 0 and best[rank - 1] < weight:
-            best[rank] = best[rank - 1]
-            rank -= 1
-        best[rank] = weight
+def _has_repeat(columns: NDArray[np.int32]) -> bool:
+    """Return whether a column occurs twice; -1 may."""
+    # Most rows are short: each column is compared with all before it. In a sorted copy, the one before is enough.
+    is_long = columns.size > _SHORT
+    compared = np.sort(columns) if is_long else columns
+    for i in range(1, columns.size):
+        for j in range(i - 1 if is_long else 0, i):
+            if compared[i] == compared[j] and compared[i] >= 0:
+                return True
+    return False
 
 
 @kernel
 def sum_gains(
     start: int,
     stop: int,
-    indptr: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    truth: Pattern,
     ranked: NDArray[np.int32],
     hits: NDArray[np.bool_],
     weights: NDArray[np.float64],
@@ -163,7 +127,7 @@ def sum_gains(
 
     Parameters
     ----------
-    indptr, columns
+    truth
         The true labels.
     weights
         The labels' inverse propensities.
@@ -174,13 +138,16 @@ def sum_gains(
     """
     k = ranked.shape[1]
     sums[:] = 0.0
-    best = np.empty(k)
+    best_labels, best = np.empty(k, np.int32), np.empty(k)
     for row in range(start, stop):
-        first, last = indptr[row], indptr[row + 1]
-        n_true = last - first
+        labels = truth.indices[truth.indptr[row] : truth.indptr[row + 1]]
+        n_true = labels.size
         if n_true == 0:
             continue
-        _best_weights(columns, first, last, weights, best)
+        best[:] = 0.0
+        n = 0
+        for label in labels:
+            n = _insert(best_labels, best, n, label, weights[label])
         found = gain = most = ideal = discounted = weighted = weighted_most = 0.0
         for rank in range(k):
             discount = 1.0 / np.log2(rank + 2.0)
@@ -234,27 +201,11 @@ def top_of_rows(
 
     Ties go to the lower label. Labels of -1 are skipped; rows are padded with -1 and a score of 0.
     """
-    k = best_labels.shape[1]
     for row in range(start, stop):
-        best_labels[row] = -1
-        best_scores[row] = 0.0
+        own_labels, own_scores = best_labels[row], best_scores[row]
+        own_labels[:] = -1
+        own_scores[:] = 0.0
         n = 0
         for i in range(labels.shape[1]):
-            label, score = labels[row, i], scores[row, i]
-            if label < 0:
-                continue
-            if n == k:
-                last = best_scores[row, k - 1]
-                if score < last or (score == last and label > best_labels[row, k - 1]):
-                    continue
-            rank = min(n, k - 1)
-            n = min(n + 1, k)
-            while rank > 0:
-                above = best_scores[row, rank - 1]
-                if above > score or (above == score and best_labels[row, rank - 1] < label):
-                    break
-                best_scores[row, rank] = above
-                best_labels[row, rank] = best_labels[row, rank - 1]
-                rank -= 1
-            best_scores[row, rank] = score
-            best_labels[row, rank] = label
+            if labels[row, i] >= 0:
+                n = _insert(own_labels, own_scores, n, labels[row, i], scores[row, i])

@@ -6,25 +6,63 @@ best to the worst: by product, then by lower row id. So the k best are the same 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import bits_of_float, float_of_bits
 
+# Buffers have space for this many times k candidates.
+_CAPACITY = 2
+# Above every key of a candidate.
+NO_KEY = np.uint64(0xFFFFFFFFFFFFFFFF)
 _POSITIVE, _NAN = np.uint32(0x7FFFFFFF), np.uint32(0xFFFFFFFF)
 _ROW_BITS = np.uint64(32)
 
 
+class TopK(NamedTuple):
+    """Buffers for the best candidates of each query.
+
+    Attributes
+    ----------
+    k
+        How many candidates per query are wanted.
+    keys, counts
+        Per query, a buffer of at least k + 2 keys, and how many it holds. A full buffer is reduced to its best.
+    bounds
+        Per query, a product that at least k candidates reach: lower ones are ignored.
+    """
+
+    k: int
+    keys: NDArray[np.uint64]
+    counts: NDArray[np.int64]
+    bounds: NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, n_queries: int, k: int) -> TopK:
+        """Return buffers without candidates."""
+        keys = np.empty((n_queries, _CAPACITY * k + 2), dtype=np.uint64)
+        return cls(k, keys, np.zeros(n_queries, dtype=np.int64), np.full(n_queries, -np.inf, dtype=np.float32))
+
+    def best(self) -> NDArray[np.uint64]:
+        """Return the keys of the best k candidates per query, in any order; `NO_KEY` where there are fewer."""
+        _select(self)
+        best = self.keys[:, : self.k]
+        best[np.arange(self.k) >= self.counts[:, None]] = NO_KEY
+        return best
+
+
+def best_keys(parts: list[NDArray[np.uint64]], k: int) -> NDArray[np.uint64]:
+    """Return the k lowest keys per query of all parts, in ascending order."""
+    keys = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    return np.sort(keys, axis=1)[:, :k]
+
+
 @kernel
 def push_topk(
-    products: NDArray[np.float32],
-    query_ids: NDArray[np.int64],
-    row_ids: NDArray[np.int32],
-    k: int,
-    keys: NDArray[np.uint64],
-    counts: NDArray[np.int64],
-    bounds: NDArray[np.float32],
+    products: NDArray[np.float32], query_ids: NDArray[np.int64], row_ids: NDArray[np.int32], top: TopK
 ) -> None:
     """Add candidates to the top k of some queries.
 
@@ -34,11 +72,8 @@ def push_topk(
         One row per query, one column per candidate.
     query_ids, row_ids
         Which queries and which candidates these are. A query gets no candidate twice.
-    keys, counts
-        Per query, a buffer of at least k + 2 keys, and how many it holds. A full buffer is reduced to its best.
-    bounds
-        Per query, a product that at least k candidates reach: lower ones are ignored.
     """
+    k, keys, counts, bounds = top
     capacity = keys.shape[1]
     limit = k + (capacity - k) // 2
     for b in range(query_ids.size):
@@ -62,28 +97,37 @@ def push_topk(
 
 
 @kernel
-def select_topk(k: int, keys: NDArray[np.uint64], counts: NDArray[np.int64]) -> None:
+def _select(top: TopK) -> None:
     """Move the k lowest keys of each query to the front of its buffer, in any order."""
+    k, keys, counts, _ = top
     for query in range(counts.size):
         if counts[query] > k:
             _compact(keys[query], counts[query], k, k)
 
 
 @kernel
-def pack_keys(products: NDArray[np.float32], row_ids: NDArray[np.int32], out: NDArray[np.uint64]) -> None:
-    """Fill out with the keys of candidates."""
-    for b in range(out.shape[0]):
-        for i in range(out.shape[1]):
-            out[b, i] = _pack(products[b, i], row_ids[b, i])
+def pack(row_ids: NDArray[np.int32], products: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return candidates as keys: lower keys are better."""
+    keys = np.empty(row_ids.shape, np.uint64)
+    for b in range(row_ids.shape[0]):
+        for i in range(row_ids.shape[1]):
+            keys[b, i] = _pack(products[b, i], row_ids[b, i])
+    return keys
 
 
 @kernel
-def unpack_keys(keys: NDArray[np.uint64], products: NDArray[np.float32], row_ids: NDArray[np.int32]) -> None:
-    """Fill products and row ids with those of keys."""
+def unpack(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the row ids and products of keys.
+
+    >>> unpack(pack(np.array([[3, 1]], dtype=np.int32), np.array([[0.5, -2.0]], dtype=np.float32)))
+    (array([[3, 1]], dtype=int32), array([[ 0.5, -2. ]], dtype=float32))
+    """
+    row_ids, products = np.empty(keys.shape, np.int32), np.empty(keys.shape, np.float32)
     for b in range(keys.shape[0]):
         for i in range(keys.shape[1]):
             products[b, i] = _product(keys[b, i])
             row_ids[b, i] = np.int32(keys[b, i] & np.uint64(_NAN))
+    return row_ids, products
 
 
 @kernel
@@ -134,39 +178,3 @@ def _compact(keys: NDArray[np.uint64], n: int, k: int, limit: int) -> tuple[int,
         keys[count] = key
         count += key < pivot
     return count, _product(pivot)
-
-
-@kernel
-def kth_largest(values: NDArray[np.float32], k: int, histogram: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return the k-th largest value of each row; -inf for a row whose values are not all finite.
-
-    A histogram (the workspace) finds the bin of that value, and only this bin is sorted.
-    """
-    n_bins = histogram.size
-    out = np.empty(len(values), np.float32)
-    in_bin = np.empty(values.shape[1], np.float32)
-    for b in range(len(values)):
-        row = values[b]
-        low, high, total = row[0], row[0], np.float32(0.0)
-        for value in row:
-            low, high = min(low, value), max(high, value)
-            total += value
-        out[b] = low if np.isfinite(total) else -np.inf
-        spread = high - low
-        factor = np.float32(n_bins) / spread if spread > 0 else np.float32(np.inf)
-        if not (np.isfinite(total) and np.isfinite(spread) and np.isfinite(factor)):
-            continue
-        histogram[:] = 0
-        for value in row:
-            histogram[min(n_bins - 1, int((value - low) * factor))] += 1
-        seen, chosen = 0, n_bins
-        while seen < k:
-            chosen -= 1
-            seen += histogram[chosen]
-        n = 0
-        for value in row:
-            if min(n_bins - 1, int((value - low) * factor)) == chosen:
-                in_bin[n] = value
-                n += 1
-        out[b] = np.sort(in_bin[:n])[seen - k]
-    return out

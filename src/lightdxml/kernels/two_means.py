@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sparse import Csr
 
 _MIN_LENGTH = 1e-30
 
@@ -15,9 +16,7 @@ def bisect(
     members: NDArray[np.int32],
     first: int,
     second: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
+    rows: Csr,
     max_iter: int,
     tolerance: float,
     sums: NDArray[np.float64],
@@ -27,11 +26,9 @@ def bisect(
     Parameters
     ----------
     members
-        Row ids; reordered in place.
+        Ids of rows; reordered in place.
     first, second
         Positions of the two members whose directions are the first centers.
-    indptr, indices, values
-        The rows.
     max_iter, tolerance
         The most iterations, and the gain in mean cosine below which to stop.
     sums
@@ -40,18 +37,18 @@ def bisect(
     n = members.size
     half = (n + 1) // 2
     products = np.empty((n, 2), np.float64)
-    _add_row(members[first], indptr, indices, values, sums, 0)
-    _add_row(members[second], indptr, indices, values, sums, 1)
-    _multiply(members, indptr, indices, values, sums, products)
-    _clear(members, indptr, indices, sums)
+    _add_row(members[first], rows, sums, 0)
+    _add_row(members[second], rows, sums, 1)
+    _multiply(members, rows, sums, products)
+    _clear(members, rows, sums)
     scores = products[:, 0] - products[:, 1]
     before = -np.inf
     for _ in range(max_iter):
         members[:] = members[np.argsort(-scores, kind="mergesort")]
         for i in range(n):
-            _add_row(members[i], indptr, indices, values, sums, 0 if i < half else 1)
-        _multiply(members, indptr, indices, values, sums, products)
-        _clear(members, indptr, indices, sums)
+            _add_row(members[i], rows, sums, 0 if i < half else 1)
+        _multiply(members, rows, sums, products)
+        _clear(members, rows, sums)
         # |s|² is the sum of x·s over the rows x whose sum is s.
         square_a = square_b = 0.0
         for i in range(half):
@@ -68,28 +65,16 @@ def bisect(
 
 
 @kernel
-def _add_row(
-    row: int,
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
-    sums: NDArray[np.float64],
-    side: int,
-) -> None:
+def _add_row(row: int, rows: Csr, sums: NDArray[np.float64], side: int) -> None:
+    indptr, indices, values = rows
     for i in range(indptr[row], indptr[row + 1]):
         sums[indices[i], side] += values[i]
 
 
 @kernel
-def _multiply(
-    members: NDArray[np.int32],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    values: NDArray[np.float32],
-    sums: NDArray[np.float64],
-    products: NDArray[np.float64],
-) -> None:
+def _multiply(members: NDArray[np.int32], rows: Csr, sums: NDArray[np.float64], products: NDArray[np.float64]) -> None:
     """Fill products with those of each member and both sums."""
+    indptr, indices, values = rows
     for i in range(members.size):
         row = members[i]
         a = b = 0.0
@@ -100,10 +85,9 @@ def _multiply(
 
 
 @kernel
-def _clear(
-    members: NDArray[np.int32], indptr: NDArray[np.int64], indices: NDArray[np.int32], sums: NDArray[np.float64]
-) -> None:
+def _clear(members: NDArray[np.int32], rows: Csr, sums: NDArray[np.float64]) -> None:
     """Set the sums of all columns of the members to 0."""
+    indptr, indices, _ = rows
     total = 0
     for row in members:
         total += indptr[row + 1] - indptr[row]

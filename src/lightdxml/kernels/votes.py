@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sparse import Pattern
 
 
 @kernel
@@ -14,8 +15,7 @@ def count(
     stop: int,
     neighbors: NDArray[np.int32],
     cosines: NDArray[np.float32],
-    indptr: NDArray[np.int64],
-    labels: NDArray[np.int32],
+    document_labels: Pattern,
     totals: NDArray[np.float32],
     best: NDArray[np.int32],
     votes: NDArray[np.float32],
@@ -26,13 +26,14 @@ def count(
     ----------
     neighbors, cosines
         The nearest documents of each query, -1 for none, and their cosines.
-    indptr, labels
+    document_labels
         The labels of all documents.
     totals
         Workspace with one entry per label, all zero before and after.
     best, votes
         Receive -1 and 0 if there are fewer labels.
     """
+    indptr, labels = document_labels
     for b in range(start, stop):
         size = 0
         for i in range(neighbors.shape[1]):

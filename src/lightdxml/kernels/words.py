@@ -100,15 +100,22 @@ def find_awkward(
 
 
 @kernel
+def _slot(table: NDArray[np.uint64], h: np.uint64) -> np.uint64:
+    """Return the row of a table that has this hash, or the empty one that it belongs in."""
+    mask = np.uint64(table.shape[0] - 1)
+    slot: np.uint64 = h & mask
+    while table[slot, 0] != _NONE and table[slot, 0] != h:
+        slot = (slot + _ONE) & mask
+    return slot
+
+
+@kernel
 def _larger(table: NDArray[np.uint64], slots: int) -> NDArray[np.uint64]:
     """Return the table resized to this many rows, a power of two."""
     larger = np.zeros((slots, table.shape[1]), np.uint64)
-    mask = np.uint64(slots - 1)
     for old in range(table.shape[0]):
         if table[old, 0] != _NONE:
-            slot = table[old, 0] & mask
-            while larger[slot, 0] != _NONE:
-                slot = (slot + _ONE) & mask
+            slot = _slot(larger, table[old, 0])
             for column in range(table.shape[1]):
                 larger[slot, column] = table[old, column]
     return larger
@@ -117,23 +124,15 @@ def _larger(table: NDArray[np.uint64], slots: int) -> NDArray[np.uint64]:
 @kernel
 def _count_term(table: NDArray[np.uint64], h: np.uint64, document: np.uint64, occurrence: np.uint64) -> int:
     """Count an occurrence of a term; return 1 if the term is new to the table, else 0."""
-    mask = np.uint64(table.shape[0] - 1)
-    slot = h & mask
-    while True:
-        row = table[slot]
-        if row[0] == h:
-            row[1] += _ONE << _HALF
-            if row[3] != document:
-                row[3] = document
-                row[1] += _ONE
-            return 0
-        if row[0] == _NONE:
-            row[0] = h
-            row[1] = (_ONE << _HALF) + _ONE
-            row[2] = occurrence
-            row[3] = document
-            return 1
-        slot = (slot + _ONE) & mask
+    row = table[_slot(table, h)]
+    is_new = row[0] == _NONE
+    if is_new:
+        row[0], row[2] = h, occurrence
+    row[1] += _ONE << _HALF
+    if is_new or row[3] != document:
+        row[3] = document
+        row[1] += _ONE
+    return 1 if is_new else 0
 
 
 @kernel
@@ -179,8 +178,7 @@ def _by_shard(table: NDArray[np.uint64], n: int) -> tuple[NDArray[np.uint64], ND
     for slot in range(table.shape[0]):
         if table[slot, 0] != _NONE:
             indptr[(table[slot, 0] >> _TOP) + _ONE] += 1
-    for shard in range(SHARDS):
-        indptr[shard + 1] += indptr[shard]
+    indptr = np.cumsum(indptr)
     terms = np.empty((n, COLUMNS), np.uint64)
     following = indptr.copy()
     for slot in range(table.shape[0]):
@@ -203,11 +201,7 @@ def merge(
     for i in range(start, stop):
         if 4 * (n + 1) > 3 * table.shape[0]:
             table = _larger(table, 2 * table.shape[0])
-        mask = np.uint64(table.shape[0] - 1)
-        slot = terms[i, 0] & mask
-        while table[slot, 0] != _NONE and table[slot, 0] != terms[i, 0]:
-            slot = (slot + _ONE) & mask
-        row = table[slot]
+        row = table[_slot(table, terms[i, 0])]
         if row[0] == _NONE:
             n += 1
             row[0], row[2] = terms[i, 0], terms[i, 2]
@@ -219,15 +213,13 @@ def merge(
 @kernel
 def vocabulary_table(
     codes: NDArray[np.uint32], bounds: NDArray[np.int64], characters: NDArray[np.uint32], slots: int
-) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """Return a hash table of a vocabulary, hashes and columns; slots is a power of two larger than the vocabulary.
+) -> NDArray[np.uint64]:
+    """Return a table of a vocabulary, hashes and columns; slots is a power of two larger than the vocabulary.
 
     Term t is codes[bounds[t] : bounds[t + 1]]: one word or two words separated by a space, in the form that
     `count_terms` finds. Other strings and repeated terms get no slot.
     """
-    hashes = np.zeros(slots, np.uint64)
-    columns = np.zeros(slots, np.int32)
-    mask = np.uint64(slots - 1)
+    table = np.zeros((slots, 2), np.uint64)
     for t in range(bounds.size - 1):
         begins, stop = bounds[t], bounds[t + 1]
         begin, at, h = next_word(codes, begins, stop, characters)
@@ -238,25 +230,10 @@ def vocabulary_table(
             h = _pair(h, second)
         for i in range(begins, stop):
             whole &= characters[codes[i]] & LOWER == codes[i]
-        slot = h & mask
-        while whole and hashes[slot] != _NONE:
-            whole = hashes[slot] != h
-            slot = (slot + _ONE) & mask
-        if whole:
-            hashes[slot] = h
-            columns[slot] = t
-    return hashes, columns
-
-
-@kernel
-def _column(h: np.uint64, hashes: NDArray[np.uint64], columns: NDArray[np.int32]) -> int:
-    mask = np.uint64(hashes.size - 1)
-    slot = h & mask
-    while hashes[slot] != _NONE:
-        if hashes[slot] == h:
-            return int(columns[slot])
-        slot = (slot + _ONE) & mask
-    return -1
+        slot = _slot(table, h)
+        if whole and table[slot, 0] == _NONE:
+            table[slot, 0], table[slot, 1] = h, t
+    return table
 
 
 @kernel
@@ -265,8 +242,7 @@ def count_known(
     bounds: NDArray[np.int64],
     characters: NDArray[np.uint32],
     pairs: bool,
-    hashes: NDArray[np.uint64],
-    columns: NDArray[np.int32],
+    vocabulary: NDArray[np.uint64],
     n_columns: int,
     title_weight: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
@@ -293,10 +269,13 @@ def count_known(
             if begin == stop:
                 break
             for length in range(1 + (pairs and previous != _NONE)):
-                column = _column(h if length == 0 else _pair(previous, h), hashes, columns)
-                if column >= 0 and positions[column] > row:
+                term = vocabulary[_slot(vocabulary, h if length == 0 else _pair(previous, h))]
+                column = np.int64(term[1])
+                if term[0] == _NONE:
+                    continue
+                if positions[column] > row:
                     counts[positions[column] - 1] += 1.0
-                elif column >= 0:
+                else:
                     indices[n] = column
                     counts[n] = 1.0
                     n += 1
@@ -323,8 +302,7 @@ def weigh(
     starts = np.zeros(idf.size + 1, np.int64)
     for i in range(indices.size):
         starts[indices[i] + 1] += 1
-    for column in range(idf.size):
-        starts[column + 1] += starts[column]
+    starts = np.cumsum(starts)
     # Two counting sorts, by column and then by row, take linear time for rows of any length.
     rows, by_column = np.empty(indices.size, np.int64), np.empty(indices.size, np.int64)
     for row in range(indptr.size - 1):

@@ -69,8 +69,8 @@ class Vectorizer:
             raise ValueError(f"{len(self.vocabulary)} terms and {shape} weights: there must be one weight per term")
 
     @cached_property
-    def table(self) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """The hash table of the terms: hashes and columns."""
+    def table(self) -> NDArray[np.uint64]:
+        """The hash table of the terms, as `kernels.words` takes it."""
         joined, bounds = tokenizer.join(self.vocabulary)
         slots = 1 << (2 * len(self.vocabulary)).bit_length()
         return words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), slots)
@@ -108,16 +108,13 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matri
     """
     settings = vectorizer.settings
     fields = Fields.of(texts, settings.title_weight > 0)
-    hashes, columns = vectorizer.table
     idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
-    characters = tokenizer.characters()
+    characters, table = tokenizer.characters(), vectorizer.table
     pairs, title_weight = settings.ngrams == 2, float(settings.title_weight)
 
     def rows(chunk: tuple[int, int]) -> _Rows:
         codes, bounds = fields.codes(*chunk)
-        indptr, found, counts = words.count_known(
-            codes, bounds, characters, pairs, hashes, columns, idf.size, title_weight
-        )
+        indptr, found, counts = words.count_known(codes, bounds, characters, pairs, table, idf.size, title_weight)
         indices, values = np.empty(found.size, np.int32), np.empty(found.size, np.float32)
         words.weigh(indptr, found, counts, idf, settings.sublinear, indices, values)
         return np.diff(indptr), indices, values

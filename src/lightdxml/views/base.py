@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.kernels.sparse import Csr
+
 if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.resources.estimate import ViewMemory
@@ -42,10 +44,9 @@ class Batch:
         return int(self.X.shape[0])
 
     @cached_property
-    def indptr(self) -> NDArray[np.int64]:
-        """Where the features of each document begin, as kernels take it."""
-        indptr: NDArray[np.int64] = self.X.indptr.astype(np.int64)
-        return indptr
+    def documents(self) -> Csr:
+        """The features of the documents, as kernels take them."""
+        return Csr.of(self.X)
 
     def shared(self, key: Any, compute: Callable[[], T]) -> T:
         """Return what `compute` returns, computed once per batch and key."""

@@ -256,7 +256,7 @@ def _update_clusters(
         errors = (sigmoid(embeddings @ W[:, :-1].T + W[:, -1]) - targets[:, part]) * np.float32(1 / len(embeddings))
         to_embeddings: NDArray[np.float32] = errors @ W[:, :-1]
         gradient = np.concatenate([errors.T @ embeddings, errors.sum(axis=0)[:, None]], axis=1)
-        adam.adam_rows(W, clusters.mean[part], clusters.square[part], gradient, rate)
+        adam.adam_rows(adam.AdamRows(W, clusters.mean[part], clusters.square[part]), gradient, rate)
         return to_embeddings
 
     parts = parallel.run(update, parallel.fixed_chunks(len(clusters.W), _CLUSTERS))

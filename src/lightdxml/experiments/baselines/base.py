@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel, votes
+from lightdxml.kernels.sparse import Pattern
 
 Settings = Mapping[str, Any]
 Ranked = tuple[NDArray[np.int32], NDArray[np.float32]]
@@ -123,11 +124,11 @@ def label_votes(neighbors: NDArray[np.int32], cosines: NDArray[np.float32], Y: c
     [[1, 0, -1]]
     """
     labels, counted = np.empty((len(neighbors), k), dtype=np.int32), np.empty((len(neighbors), k), dtype=np.float32)
-    indptr = Y.indptr.astype(np.int64)
+    document_labels = Pattern.of(Y)
 
     def fill(first: int, last: int) -> None:
         totals = np.zeros(Y.shape[1], dtype=np.float32)
-        votes.count(first, last, neighbors, cosines, indptr, Y.indices, totals, labels, counted)
+        votes.count(first, last, neighbors, cosines, document_labels, totals, labels, counted)
 
     parallel.over(fill, len(neighbors))
     return labels, counted

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import bag, parallel
 from lightdxml.kernels.precision import SCALE_BYTES, as_bits, dequantize, quantize_int8, row_width
+from lightdxml.kernels.sparse import Csr
 from lightdxml.persistence.arrays import MAX_VALUE, check_finite
 from lightdxml.views.base import Arrays, Batch, expect
 
@@ -103,13 +104,11 @@ def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
     [[0.5, 1.0], [0.0, 0.0]]
     """
     out = np.empty((X.shape[0], encoder.dim), dtype=np.float32)
-    rows = np.arange(X.shape[0], dtype=np.int64)
-    indptr = X.indptr.astype(np.int64)
-    vectors = as_bits(encoder.vectors)
+    documents, vectors = Csr.of(X), as_bits(encoder.vectors)
 
     def fill(bounds: tuple[int, int]) -> None:
         start, stop = bounds
-        bag.forward(start, stop, rows, indptr, X.indices, X.data, vectors, out)
+        bag.forward(start, stop, documents, vectors, out)
         if encoder.relu:
             np.maximum(out[start:stop], 0, out=out[start:stop])
         if encoder.residual is not None:

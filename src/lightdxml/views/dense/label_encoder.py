@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import adam, bag, parallel
+from lightdxml.kernels.sparse import Pattern
 
 _BATCH = 1024
 # Labels per task of a thread; fixed, so that sums do not depend on the number of threads.
@@ -45,12 +46,8 @@ def start(dim: int) -> LabelEncoder:
 def centroids(label_to_docs: csr_matrix, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return μ_j, the mean embedding of each label's documents (Equation 5)."""
     out = np.empty((label_to_docs.shape[0], embeddings.shape[1]), dtype=np.float32)
-    indptr = label_to_docs.indptr.astype(np.int64)
-
-    def fill(first: int, last: int) -> None:
-        bag.centroids(first, last, indptr, label_to_docs.indices, embeddings, out)
-
-    parallel.over(fill, len(out))
+    documents = Pattern.of(label_to_docs)
+    parallel.over(lambda first, last: bag.centroids(first, last, documents, embeddings, out), len(out))
     return out
 
 
@@ -72,7 +69,7 @@ def train_epoch(
     rng: np.random.Generator,
 ) -> float:
     """Train Z_l for one epoch on these labels and return the mean loss per (document, label) pair (Equation 2)."""
-    indptr = label_to_docs.indptr.astype(np.int64)
+    documents, frequency = Pattern.of(label_to_docs), np.diff(label_to_docs.indptr)
     order = rng.permutation(labels)
     loss = 0.0
     for first in range(0, len(order), _BATCH):
@@ -89,12 +86,12 @@ def train_epoch(
             inputs = mu[part]
             outputs = inputs @ W.T + b
             gradient = np.empty_like(outputs)
-            part_loss = bag.label_loss(0, len(part), part, indptr, label_to_docs.indices, embeddings, outputs, gradient)
+            part_loss = bag.label_loss(part, documents, embeddings, outputs, gradient)
             return part_loss, np.concatenate([gradient.T @ inputs, gradient.sum(axis=0)[:, None]], axis=1)
 
         losses, gradients = zip(*parallel.run(gradient_of, parallel.fixed_chunks(len(chosen), _CHUNK)), strict=True)
         loss += sum(losses)
-        pairs = (indptr[chosen + 1] - indptr[chosen]).sum()
+        pairs = frequency[chosen].sum()
         _update(encoder, np.sum(gradients, axis=0) / np.float32(max(1, pairs)), rate)
     return loss / max(1, int(label_to_docs.nnz))
 
@@ -111,7 +108,7 @@ def _update(encoder: LabelEncoder, gradient: NDArray[np.float32], rate: float) -
     corrected = adam.bias_corrected_rate(rate, encoder.steps)
     gradients = layer_gradients(encoder, gradient)
     for layer, mean, square, one in zip(encoder.layers, encoder.means, encoder.squares, gradients, strict=True):
-        adam.adam_rows(layer, mean, square, one, corrected)
+        adam.adam_rows(adam.AdamRows(layer, mean, square), one, corrected)
 
 
 def layer_gradients(encoder: LabelEncoder, gradient: NDArray[np.float32]) -> list[NDArray[np.float32]]:

@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import adam, parallel
 from lightdxml.kernels import classifier as kernels
+from lightdxml.kernels.sparse import Groups, Pattern
 from lightdxml.views.dense import train_encoder
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.dense.train_encoder import EncodedBatch, EncoderState
@@ -37,16 +38,10 @@ class Classifier:
 class Workspace:
     """Buffers for the (document, label) pairs of one batch, by document and by label."""
 
-    labels: NDArray[np.int32]
-    targets: NDArray[np.float32]
-    weights: NDArray[np.float32]
-    indptr: NDArray[np.int64]
+    pairs: kernels.Pairs
+    by_label: Groups
     stamps: NDArray[np.int64]
     counts: NDArray[np.int32]
-    columns: NDArray[np.int32]
-    column_indptr: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    positions: NDArray[np.int64]
     gradients: NDArray[np.float32]
     stamp: int = 0
 
@@ -67,16 +62,20 @@ def workspace(Y: csr_matrix, shortlist_size: int, options: DenseOptions) -> Work
     pairs = B * (shortlist_size + options.random_negatives) + most_positives
     distinct = min(pairs, Y.shape[1])
     return Workspace(
-        labels=np.empty(pairs, dtype=np.int32),
-        targets=np.empty(pairs, dtype=np.float32),
-        weights=np.empty(pairs, dtype=np.float32),
-        indptr=np.empty(B + 1, dtype=np.int64),
+        pairs=kernels.Pairs(
+            indptr=np.empty(B + 1, dtype=np.int64),
+            labels=np.empty(pairs, dtype=np.int32),
+            targets=np.empty(pairs, dtype=np.float32),
+            weights=np.empty(pairs, dtype=np.float32),
+        ),
+        by_label=Groups(
+            columns=np.empty(distinct, dtype=np.int32),
+            indptr=np.empty(distinct + 1, dtype=np.int64),
+            rows=np.empty(pairs, dtype=np.int32),
+            positions=np.empty(pairs, dtype=np.int64),
+        ),
         stamps=np.full(Y.shape[1], -1, dtype=np.int64),
         counts=np.zeros(Y.shape[1], dtype=np.int32),
-        columns=np.empty(distinct, dtype=np.int32),
-        column_indptr=np.empty(distinct + 1, dtype=np.int64),
-        rows=np.empty(pairs, dtype=np.int32),
-        positions=np.empty(pairs, dtype=np.int64),
         gradients=np.empty((_PARTS, B, options.dim), dtype=np.float32),
     )
 
@@ -130,15 +129,11 @@ def _pairs_by_label(
 ) -> int:
     """Collect the batch's pairs P_i ∪ S_k(x_i) and random negatives, and group them by label."""
     drawn = rng.integers(0, Y.shape[1], (len(rows), options.random_negatives), dtype=np.int32)
-    indptr = buffers.indptr[: len(rows) + 1]
-    kernels.collect_pairs(
-        rows, Y.indptr.astype(np.int64), Y.indices, shortlists, drawn, options.random_weight,
-        buffers.stamps, buffers.stamp, buffers.labels, buffers.targets, buffers.weights, indptr,
-    )  # fmt: skip
+    pairs, stamps = buffers.pairs, (buffers.stamps, buffers.stamp)
+    kernels.collect_pairs(rows, Pattern.of(Y), shortlists, drawn, options.random_weight, *stamps, pairs)
     buffers.stamp += len(rows)
-    return kernels.group_by_column(
-        indptr, buffers.labels, buffers.counts, buffers.columns, buffers.column_indptr, buffers.rows, buffers.positions
-    )
+    by_document = Pattern(pairs.indptr[: len(rows) + 1], pairs.labels)
+    return kernels.group_by_column(by_document, buffers.counts, buffers.by_label)
 
 
 def _step(
@@ -150,21 +145,20 @@ def _step(
     rate: np.float32,
 ) -> tuple[float, NDArray[np.float32]]:
     """Update the weights of the batch's labels; return the loss and the gradient to the embeddings."""
-    indptr = buffers.column_indptr[: n_labels + 1]
+    indptr = buffers.by_label.indptr[: n_labels + 1]
     bounds = np.searchsorted(indptr, np.linspace(0, indptr[-1], _PARTS + 1).astype(np.int64))
     bounds[-1] = n_labels
     gradients = buffers.gradients[:, : len(embeddings)]
     norms = np.einsum("bd,bd->b", embeddings, embeddings) + np.float32(1)
     lazy = classifier.W.nbytes > options.lazy_bytes
     min_gradient = np.float32(options.lazy_ratio**2 if lazy else 0)
-    scale = np.float32(1 / len(embeddings))
+    scale, weights = np.float32(1 / len(embeddings)), adam.AdamRows(classifier.W, classifier.mean, classifier.square)
 
     def part(p: int) -> float:
         gradients[p] = 0
         return kernels.train_step(
-            bounds[p], bounds[p + 1], buffers.columns, buffers.column_indptr, buffers.rows, buffers.positions,
-            buffers.targets, buffers.weights, embeddings, norms, classifier.W, classifier.mean, classifier.square,
-            scale, rate, min_gradient, gradients[p],
+            bounds[p], bounds[p + 1], buffers.by_label, buffers.pairs, embeddings, norms, weights, scale, rate,
+            min_gradient, gradients[p],
         )  # fmt: skip
 
     losses = parallel.run(part, range(_PARTS))

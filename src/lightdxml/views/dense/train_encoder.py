@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import adam, bag, parallel
 from lightdxml.kernels.classifier import group_by_column
+from lightdxml.kernels.sparse import Csr, Groups, Pattern
 from lightdxml.views.dense.encoder import Encoder, Residual
 from lightdxml.views.dense.options import DenseOptions
 
@@ -36,8 +37,7 @@ class EncoderState:
 class EncodedBatch:
     """A batch on its way through the encoder, with what the backward pass needs."""
 
-    X: csr_matrix
-    indptr: NDArray[np.int64]
+    X: Csr
     embedding: NDArray[np.float32]
     first_mask: NDArray[np.float32] | None
     inner: NDArray[np.float32]
@@ -70,19 +70,14 @@ def start(
 def forward(state: EncoderState, X: csr_matrix, dropout: float, rng: np.random.Generator) -> EncodedBatch:
     """Encode a batch with dropout."""
     encoder, n = state.encoder, X.shape[0]
-    rows, indptr = np.arange(n, dtype=np.int64), X.indptr.astype(np.int64)
-    z = np.empty((n, encoder.dim), dtype=np.float32)
-
-    def fill(first: int, last: int) -> None:
-        bag.forward(first, last, rows, indptr, X.indices, X.data, encoder.vectors, z)
-
-    parallel.over(fill, n)
+    documents, z = Csr.of(X), np.empty((n, encoder.dim), dtype=np.float32)
+    parallel.over(lambda first, last: bag.forward(first, last, documents, encoder.vectors, z), n)
     if encoder.relu:
         np.maximum(z, 0, out=z)
     first_mask = _dropout_mask(z.shape, dropout, rng)
     if first_mask is not None:
         z *= first_mask
-    batch = EncodedBatch(X, indptr, z, first_mask, z, None)
+    batch = EncodedBatch(documents, z, first_mask, z, None)
     if encoder.residual is not None:
         r = np.maximum(z @ encoder.residual.R.T + encoder.residual.bias, 0)
         batch.second_mask = _dropout_mask(z.shape, dropout, rng)
@@ -110,18 +105,12 @@ def backward(state: EncoderState, batch: EncodedBatch, gradient: NDArray[np.floa
     if state.encoder.relu:
         gradient = np.where(batch.inner > 0, gradient, np.float32(0))
     gradient = np.ascontiguousarray(gradient)
-    X, vectors = batch.X, state.encoder.vectors
-    rows = np.empty(X.nnz, dtype=np.int32)
-    positions = np.empty(X.nnz, dtype=np.int64)
-    n = group_by_column(batch.indptr, X.indices, state.counts, state.columns, state.column_indptr, rows, positions)
-
-    def update(first: int, last: int) -> None:
-        bag.backward(
-            first, last, state.columns, state.column_indptr, rows, positions, X.data, gradient,
-            vectors, state.mean, state.square, rate,
-        )  # fmt: skip
-
-    parallel.over(update, n)
+    indptr, indices, weights = batch.X
+    rows, positions = np.empty(len(indices), dtype=np.int32), np.empty(len(indices), dtype=np.int64)
+    words = Groups(state.columns, state.column_indptr, rows, positions)
+    vectors = adam.AdamRows(state.encoder.vectors, state.mean, state.square)
+    n = group_by_column(Pattern(indptr, indices), state.counts, words)
+    parallel.over(lambda first, last: bag.backward(first, last, words, weights, gradient, vectors, rate), n)
 
 
 def update_residual(
@@ -136,8 +125,7 @@ def update_residual(
     below: NDArray[np.float32] = gradient + inner @ residual.R
     gradients = np.concatenate([inner.T @ batch.inner, inner.sum(axis=0, keepdims=True)])
     layer = np.concatenate([residual.R, residual.bias[None]])
-    for row in range(len(layer)):
-        adam.adam_row(layer, state.residual_mean, state.residual_square, row, gradients[row], rate)
+    adam.adam_rows(adam.AdamRows(layer, state.residual_mean, state.residual_square), gradients, rate)
     residual.bias = layer[-1].copy()
     residual.R = layer[:-1] / np.float32(_spectral_norm(layer[:-1], state.singular))
     return below

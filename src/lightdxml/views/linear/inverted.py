@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import inverted_index, parallel
 from lightdxml.kernels.precision import as_bits
+from lightdxml.kernels.sparse import Csr
 from lightdxml.views.base import Arrays, Batch, expect, in_range, is_ascending, is_indptr
 from lightdxml.views.dense.encoder import rounded
 
@@ -89,13 +90,12 @@ def search(
     found = np.empty((n, min(k, n_classes)), dtype=np.int32)
     margins = np.empty(found.shape, dtype=np.float32)
     known_margins = np.empty(known.shape, dtype=np.float32)
-    weights, X, indptr = as_bits(index.weights), batch.X, batch.indptr
+    documents, weights = batch.documents, Csr(index.indptr, index.classes, as_bits(index.weights))
 
     def run(bounds: tuple[int, int]) -> None:
         totals, marks = np.zeros(n_classes, dtype=np.float32), np.zeros(n_classes, dtype=np.uint8)
         inverted_index.search(
-            *bounds, indptr, X.indices, X.data, index.indptr, index.classes, weights, index.biases,
-            index.dense, known, totals, marks, found, margins, known_margins,
+            *bounds, documents, weights, index.biases, index.dense, known, totals, marks, found, margins, known_margins,
         )  # fmt: skip
 
     parallel.run(run, parallel.fixed_chunks(n, _DOCUMENTS))

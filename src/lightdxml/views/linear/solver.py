@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import inverted_index, linear, parallel
+from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.views.base import Arrays, expect, in_range
 from lightdxml.views.dense.encoder import rounded
 from lightdxml.views.linear.inverted import InvertedIndex
@@ -65,7 +66,7 @@ class Documents:
     """Documents as the kernel takes them."""
 
     X: csr_matrix
-    indptr: NDArray[np.int64]
+    arrays: Csr
     squares: NDArray[np.float32]
     usual: NDArray[np.float32]
 
@@ -82,7 +83,7 @@ class Documents:
             counts += np.bincount(rows.indices, minlength=X.shape[1])
         mean = totals.sum() / max(1, counts.sum())
         usual = np.sqrt(totals / np.maximum(counts, 1) / (mean or 1)).astype(np.float32)
-        return Documents(X, X.indptr.astype(np.int64), squares, usual)
+        return Documents(X, Csr.of(X), squares, usual)
 
     def thresholds(self, options: SolverOptions) -> NDArray[np.float32]:
         """Return the size below which a weight is pruned, by feature."""
@@ -142,19 +143,20 @@ class Problem:
 
     def solve(self, classes: NDArray[np.int32]) -> Weights:
         """Train some of the classes."""
-        X, negatives, solver = self.documents.X, self.negatives, self.solver
-        buffer, thresholds = np.zeros(X.shape[1], dtype=np.float32), self.documents.thresholds(solver)
+        X, negatives, options = self.documents.X, self.negatives, self.solver
+        buffer, thresholds = np.zeros(X.shape[1], dtype=np.float32), self.documents.thresholds(options)
+        bias = negatives.bias is None, negatives.bias or 0.0
+        solver = linear.Solver(negatives.costs, *bias, options.max_iter, options.tolerance, self.seed)
+        positives = Pattern.of(self.label_to_docs)
         pieces = []
         while len(classes):
             columns = np.empty(2 * X.shape[1] + 100_000, dtype=np.int32)
             weights = np.empty(len(columns), dtype=np.float32)
             counts, biases = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.float32)
             n = linear.train_labels(
-                classes, self.label_to_docs.indptr.astype(np.int64), self.label_to_docs.indices,
-                negatives.groups, negatives.indptr, negatives.documents, negatives.bias is None,
-                self.documents.indptr, X.indices, X.data, self.documents.squares, negatives.costs,
-                negatives.bias or 0.0, solver.max_iter, solver.tolerance, thresholds, self.seed, buffer, columns,
-                weights, counts, biases,
+                classes, positives, negatives.groups, Pattern(negatives.indptr, negatives.documents),
+                self.documents.arrays, self.documents.squares, solver, thresholds, buffer, columns, weights, counts,
+                biases,
             )  # fmt: skip
             used = int(counts[:n].sum())
             pieces.append(Weights(classes[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))

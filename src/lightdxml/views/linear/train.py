@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
 from lightdxml.kernels import linear as kernels
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.views.base import Arrays, Batch, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, search
 from lightdxml.views.linear.model import LinearView
@@ -197,11 +198,11 @@ def negatives_of(
     wanted = np.zeros(n_labels, dtype=bool)
     wanted[labels] = True
     counts, indptr = np.zeros(n_labels, dtype=np.int64), np.zeros(n_labels + 1, dtype=np.int64)
-    own = Y.indptr.astype(np.int64), Y.indices
-    kernels.group_negatives(near, hard, *own, wanted, counts, np.empty(0, dtype=np.int32))
+    own = Pattern.of(Y)
+    kernels.group_negatives(near, hard, own, wanted, counts, np.empty(0, dtype=np.int32))
     np.cumsum(counts, out=indptr[1:])
     documents = np.empty(indptr[-1], dtype=np.int32)
     if len(documents):
-        kernels.group_negatives(near, hard, *own, wanted, indptr[:-1].copy(), documents)
+        kernels.group_negatives(near, hard, own, wanted, indptr[:-1].copy(), documents)
     groups = np.arange(n_labels, dtype=np.int32)
     return Negatives(groups, indptr, documents, (options.cost, options.negative_cost), options.bias)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, csr_matrix, diags
 
 from lightdxml.kernels import parallel, two_means
+from lightdxml.kernels.sparse import Csr
 from lightdxml.views.base import Batch
 from lightdxml.views.linear.inverted import InvertedIndex, search
 
@@ -54,8 +55,7 @@ def balanced_clusters(
     True
     """
     order = np.array(members, dtype=np.int32)
-    indptr, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-    values = rows.data.astype(np.float32)
+    unit_rows = Csr(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32))
     bounds, workspace = [(0, len(order))], threading.local()
     depth = 0
     while len(bounds) < n_clusters:
@@ -71,9 +71,7 @@ def balanced_clusters(
             # The kernel leaves its workspace zero: one per thread serves all nodes.
             if not hasattr(workspace, "sums"):
                 workspace.sums = np.zeros((rows.shape[1], 2))
-            two_means.bisect(
-                order[start:stop], first, second, indptr, columns, values, _MAX_ITER, _TOLERANCE, workspace.sums
-            )
+            two_means.bisect(order[start:stop], first, second, unit_rows, _MAX_ITER, _TOLERANCE, workspace.sums)
 
         parallel.run(bisect, range(len(bounds)), after)
         halves = [((a, (a + b + 1) // 2), ((a + b + 1) // 2, b)) for a, b in bounds]
