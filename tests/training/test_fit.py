@@ -154,7 +154,7 @@ def test_a_spill_directory_without_space_is_reported_in_one_sentence(
 
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with pytest.raises(
-        OSError, match=r"no space for \d+ MB of \w+ in .*No space left.*: choose another spill directory"
+        OSError, match=r"no space for \d+ MB of [\w.]+ in .*No space left.*: choose another spill directory"
     ):
         LightDXML(options=PAPER).fit(*topics(60), spill=tmp_path)
     assert not list(tmp_path.iterdir())
