@@ -109,7 +109,7 @@ def test_rows_are_sorted_weighted_and_of_unit_length() -> None:
     indptr, found_columns = np.array([0, 3, 3, 4]), np.array([4, 0, 2, 4], np.int32)
     counts, idf = np.array([3.0, 0.5, 1.0, 7.0]), np.array([1, 2, 3, 4, 5], np.float32)
     columns, values = np.empty(4, np.int32), np.empty(4, np.float32)
-    words.weigh(indptr, found_columns, counts, idf, True, columns, values)
+    words.weigh(indptr, found_columns, counts, idf, columns, values)
     assert columns.tolist() == [0, 2, 4, 4]
     raw = np.array([0.5, 3.0, 5 * (1 + math.log(3))])
     np.testing.assert_allclose(values, [*(raw / np.linalg.norm(raw)), 1.0], rtol=1e-6)

@@ -294,7 +294,6 @@ def weigh(
     indices: NDArray[np.int32],
     counts: NDArray[np.float64],
     idf: NDArray[np.float32],
-    sublinear: bool,
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
 ) -> None:
@@ -319,7 +318,7 @@ def weigh(
         following[rows[j]] += 1
         columns[position] = indices[i]
         # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
-        weights[position] = (1.0 + np.log(count) if sublinear and count >= 1.0 else count) * idf[indices[i]]
+        weights[position] = (1.0 + np.log(count) if count >= 1.0 else count) * idf[indices[i]]
     for row in range(indptr.size - 1):
         length = 0.0
         for i in range(indptr[row], indptr[row + 1]):

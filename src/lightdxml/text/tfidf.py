@@ -27,7 +27,7 @@ _LARGEST_COUNT = 2**31 - 1
 
 @dataclass(frozen=True)
 class TextOptions:
-    """Options of TF-IDF features.
+    """Options of TF-IDF features. A term that occurs n times in a document counts as 1 + ln n (sublinear TF).
 
     Examples
     --------
@@ -46,7 +46,6 @@ class TextOptions:
         high=_LARGEST_COUNT,
     )
     title_weight: float = setting(1.0, "The weight of a word in the title; 0 ignores titles.", low=0, high=1_000_000)
-    sublinear: bool = setting(True, "Whether n occurrences of a term count as 1 + ln n instead of n.")
 
     def __post_init__(self) -> None:
         check(self)
@@ -116,7 +115,7 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matri
         codes, bounds = fields.codes(*chunk)
         indptr, found, counts = words.count_known(codes, bounds, characters, pairs, table, idf.size, title_weight)
         indices, values = np.empty(found.size, np.int32), np.empty(found.size, np.float32)
-        words.weigh(indptr, found, counts, idf, settings.sublinear, indices, values)
+        words.weigh(indptr, found, counts, idf, indices, values)
         return np.diff(indptr), indices, values
 
     return _stack(parallel.run(rows, fields.chunks()), idf.size)
