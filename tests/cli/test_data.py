@@ -104,9 +104,9 @@ def test_get_writes_the_built_in_set_to_the_cache(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_mistakes_are_reported_in_one_sentence(csv: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
-    places = {"FILE": str(csv), "OUT": str(tmp_path / "out")}
+    paths = {"FILE": str(csv), "OUT": str(tmp_path / "out")}
     with pytest.raises(ValueError, match=re.escape(said)) as error:
-        run("data", *(places.get(argument, argument) for argument in arguments))
+        run("data", *(paths.get(argument, argument) for argument in arguments))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lightdxml.resources.estimate import ViewMemory
 from lightdxml.views.linear.options import FINAL_ROUND
 from lightdxml.views.linear.solver import Negatives, Problem, solve
-from lightdxml.views.linear.train import documents_of, frequent_cost, split_by_frequency
+from lightdxml.views.linear.train import frequent_cost, solver_documents, split_by_frequency
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
@@ -54,7 +54,7 @@ def _tried_weights(data: TrainingData, config: Config, n_frequent: int, rest: ND
         ordered = rest[np.argsort(data.label_frequency[rest], kind="stable")]
         some = np.unique(ordered[np.linspace(0, len(ordered) - 1, _TRIED).astype(int)])
         negatives = _likely_negatives(data, config, some, len(rest))
-        solved = solve(Problem(documents_of(data), data.label_to_docs, some, negatives, FINAL_ROUND, 0))
+        solved = solve(Problem(solver_documents(data), data.label_to_docs, some, negatives, FINAL_ROUND, 0))
         total += len(rest) * float(solved.counts.mean()) * _HARDER
     return round(total)
 

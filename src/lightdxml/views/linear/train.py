@@ -35,7 +35,7 @@ _CHUNK = 8192
 def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
-    documents, n_labels = documents_of(data), data.n_labels
+    documents, n_labels = solver_documents(data), data.n_labels
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
@@ -84,7 +84,7 @@ def refit(run: Run) -> LinearView:
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
 
 
-def documents_of(data: TrainingData) -> Documents:
+def solver_documents(data: TrainingData) -> Documents:
     """Return the training documents as the solver takes them; computed once per training."""
     return data.memo("documents", lambda: Documents.of(data.X))
 
@@ -124,7 +124,7 @@ def frequent_cost(data: TrainingData, config: Config) -> FrequentCost:
 
 
 def _choose_cost(data: TrainingData, config: Config) -> FrequentCost:
-    Y, documents, options = data.Y, documents_of(data), config.linear
+    Y, documents, options = data.Y, solver_documents(data), config.linear
     frequent, _ = split_by_frequency(data.label_frequency, data.X, options)
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
     held = np.arange(Y.shape[0]) % options.held_out_every == 0
