@@ -166,16 +166,13 @@ class Run:
         """Show a message."""
         self.notify("on_message", message)
 
-    @property
-    def all_documents(self) -> tuple[csr_matrix, csr_matrix]:
-        """The training documents, and after them those that were held out."""
-        if self._stacked is None:
-            data, parts = self.data, [self.data.X, self.data.X_validation]
-            X = csr_matrix(vstack(parts)) if self.spill is None else self.spill.matrix(ALL_FEATURES, parts)
-            self._stacked = X, csr_matrix(vstack([data.Y, data.Y_validation]))
-        return self._stacked
-
-    _stacked: tuple[csr_matrix, csr_matrix] | None = None
+    @cached_property
+    def all_data(self) -> TrainingData:
+        """The training documents and, after them, those that were held out, to train on."""
+        data, parts = self.data, [self.data.X, self.data.X_validation]
+        X = csr_matrix(vstack(parts)) if self.spill is None else self.spill.matrix(ALL_FEATURES, parts)
+        Y = csr_matrix(vstack([data.Y, data.Y_validation]))
+        return TrainingData(X, Y, data.X_validation, data.Y_validation)
 
     def step(self, phase: str, name: str, compute: Callable[[], Arrays], check: Callable[[Arrays], T]) -> T:
         """Return the product of a step after the cycle: from the checkpoint, or computed now and checkpointed.

@@ -66,7 +66,7 @@ def refit(run: Run) -> LinearView:
     """
     data, options, view = run.data, run.config.linear, run.views["linear"]
     assert isinstance(view, LinearView)
-    X, Y = run.all_documents
+    every = run.all_data
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
     on_all, final = run.solved(_PHASE, _FREQUENT, frequent), run.solved(_PHASE, _FINAL, rest)
     labels = np.setdiff1d(data.Y_validation.indices, frequent).astype(np.int32)
@@ -75,8 +75,8 @@ def refit(run: Run) -> LinearView:
         held_out = _wrong_labels(view.index, data.X_validation, data.Y_validation, options.hard_negatives)
         hard = np.concatenate([run.product(_PHASE, _HARD)["labels"], held_out])
         near = np.concatenate([_near(run), run.dense.nearest(data.X_validation, _near(run).shape[1])])
-        negatives = negatives_of(Y, near, hard, labels, options)
-        return Problem(Documents.of(X), csr_matrix(Y.T), labels, negatives, FINAL_ROUND, run.config.random_state)
+        negatives, seed = negatives_of(every.Y, near, hard, labels, options), run.config.random_state
+        return Problem(solver_documents(every), every.label_to_docs, labels, negatives, FINAL_ROUND, seed)
 
     again = run.solve(f"refit {_PHASE}", "labels of held-out documents", labels, problem)
     # Of a label that was trained twice the last weights count.
@@ -85,7 +85,7 @@ def refit(run: Run) -> LinearView:
 
 
 def solver_documents(data: TrainingData) -> Documents:
-    """Return the training documents as the solver takes them; computed once per training."""
+    """Return the documents to train on as the solver takes them; computed once."""
     return data.memo("documents", lambda: Documents.of(data.X))
 
 

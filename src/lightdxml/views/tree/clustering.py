@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, csr_matrix, diags
+from scipy.sparse import csc_matrix, csr_matrix
 
 from lightdxml.kernels import parallel, two_means
 from lightdxml.kernels.sparse import Csr
@@ -21,8 +21,8 @@ def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
     """Return the mean features of each label's documents at length 1; zeros for a label without documents."""
     sums = csr_matrix(Y.T @ X)
     lengths = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return csr_matrix(diags(scale) @ sums, dtype=np.float32)
+    sums.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(sums.indptr))
+    return sums
 
 
 def balanced_clusters(
@@ -83,22 +83,21 @@ def balanced_clusters(
     return clusters
 
 
-def nearest_leaves(leaves: NDArray[np.int32], centroids: csr_matrix, known: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the leaf of every label; known labels without one join that of the label with the nearest centroid.
+def nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the known label with the nearest centroid for each of these labels.
 
     >>> centroids = csr_matrix([[1, 0], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    >>> nearest_leaves(np.array([4, 7, -1], dtype=np.int32), centroids, np.arange(3, dtype=np.int32)).tolist()
-    [4, 7, 7]
+    >>> nearest_labels(centroids, np.array([2]), np.array([0, 1])).tolist()
+    [1]
     """
-    new, old = known[leaves[known] < 0], np.flatnonzero(leaves >= 0)
-    others, none = csc_matrix(centroids[old]), np.empty(0, dtype=np.int32)
-    no_bias = np.zeros(len(old), dtype=np.float32)
+    if not len(labels):
+        return labels
+    others, none = csc_matrix(centroids[known]), np.empty(0, dtype=np.int32)
+    no_bias = np.zeros(len(known), dtype=np.float32)
     index = InvertedIndex(others.indptr.astype(np.int64), others.indices, others.data, no_bias, none)
-    nearest = search(index, Batch(centroids[new]), 1, np.empty((len(new), 0), dtype=np.int32))[0].ravel()
-    complete: NDArray[np.int32] = leaves.copy()
-    # A label that shares no feature with any other joins the first.
-    complete[new] = leaves[old[np.maximum(nearest, 0)]]
-    return complete
+    found = search(index, Batch(centroids[labels]), 1, np.empty((len(labels), 0), dtype=np.int32))[0].ravel()
+    # A label that shares no feature with any other gets the first.
+    return known[np.maximum(found, 0)]
 
 
 def cluster_labels(Y: csr_matrix, clusters: NDArray[np.int32], n_clusters: int) -> csr_matrix:

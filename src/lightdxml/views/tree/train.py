@@ -19,7 +19,8 @@ from lightdxml.resources.estimate import ViewMemory
 from lightdxml.views.base import Arrays, expect, in_range
 from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
-from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_leaves
+from lightdxml.views.linear.train import solver_documents
+from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_labels
 from lightdxml.views.tree.model import TreeView
 from lightdxml.views.tree.options import SOLVER, TreeOptions
 
@@ -70,7 +71,7 @@ def train(run: Run) -> TreeView | None:
         return None
     few = data.X_validation.shape[0] < run.config.blend.min_documents
     n_trees = 1 if few else tree_count(len(data.known_labels), data.Y.nnz, options)
-    trees = _trees(run, _PHASE, data.X, data.Y)
+    trees = _trees(run, _PHASE, data)
     first = [next(trees)]
     if n_trees > 1 and not run.is_worth(_ensemble(run, first)):
         return None
@@ -81,14 +82,18 @@ def refit(run: Run) -> TreeView:
     """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
     view = run.views["tree"]
     assert isinstance(view, TreeView)
-    return _ensemble(run, list(islice(_trees(run, f"refit {_PHASE}", *run.all_documents), view.n_trees)))
+    return _ensemble(run, list(islice(_trees(run, f"refit {_PHASE}", run.all_data), view.n_trees)))
 
 
-def _trees(run: Run, phase: str, X: csr_matrix, Y: csr_matrix) -> Iterator[_Tree]:
-    """Grow one tree after the other, each with clusters of its own."""
-    documents, centroids = Documents.of(X), label_centroids(X, Y)
+def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[_Tree]:
+    """Grow one tree after the other, each with clusters of its own, over the labels of these documents."""
+    centroids, clustered = label_centroids(data.X, data.Y), run.data.known_labels
+    new = np.setdiff1d(data.known_labels, clustered)
+    nearest = nearest_labels(centroids, new, clustered)
     for number in count():
-        yield _grow(run, phase, documents, centroids, Y, number)
+        leaves = _leaf_clusters(run, f"tree {number + 1}", centroids, number)
+        leaves[new] = leaves[nearest]
+        yield _grow(run, phase, f"tree {number + 1}", data, leaves)
 
 
 def _ensemble(run: Run, trees: list[_Tree]) -> TreeView:
@@ -123,12 +128,10 @@ class _Level:
     cluster_to_docs: csr_matrix
 
 
-def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: csr_matrix, number: int) -> _Tree:
-    """Grow one tree: a checkpointed step per level."""
-    n_labels, known = Y.shape[1], np.unique(Y.indices).astype(np.int32)
-    counts = levels(len(run.data.known_labels), run.config.tree)
-    name = f"tree {number + 1}"
-    leaves = nearest_leaves(_leaf_clusters(run, name, centroids, counts[-1], number), centroids, known)
+def _grow(run: Run, phase: str, name: str, data: TrainingData, leaves: NDArray[np.int32]) -> _Tree:
+    """Grow one tree over the clusters of the lowest level: a checkpointed step per level."""
+    Y, documents, known = data.Y, solver_documents(data), data.known_labels.astype(np.int32)
+    n_labels, counts = data.n_labels, levels(len(run.data.known_labels), run.config.tree)
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
     parent = _Level(np.zeros(n_labels, dtype=np.int32), csr_matrix(np.ones((1, Y.shape[0]), dtype=np.float32)))
     nodes, first = [], n_labels
@@ -144,9 +147,10 @@ def _grow(run: Run, phase: str, documents: Documents, centroids: csr_matrix, Y: 
     return _Tree(nodes, paths)
 
 
-def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, number: int) -> NDArray[np.int32]:
+def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, number: int) -> NDArray[np.int32]:
     """Return the leaf of every label with training documents, -1 for others."""
     known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
+    n_clusters = levels(len(known), run.config.tree)[-1]
 
     def compute() -> Arrays:
         return {"clusters": balanced_clusters(centroids, known, n_clusters, seed, lambda _: run.tick())}
@@ -155,7 +159,7 @@ def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, n_clusters: int, 
         clusters = expect(product["clusters"], "clusters", (centroids.shape[0],), np.int32)
         if not in_range(clusters[known], 0, n_clusters) or not (np.delete(clusters, known) == -1).all():
             raise ValueError("its labels are in clusters that do not exist")
-        return clusters
+        return np.array(clusters)
 
     return run.step(_PHASE, f"{name}, clusters", compute, check)
 
