@@ -87,12 +87,9 @@ def cosines(vectors: NDArray[Any], queries: NDArray[np.float32], rows: NDArray[A
     """
     queries, bits = kernel_rows(queries, np.ascontiguousarray(vectors))
     out = np.empty(rows.shape, dtype=np.float32)
-    if len(rows) == 1:
-        # One query: threads share its rows.
-        def fill(first: int, last: int) -> None:
-            dot.row_products(0, 1, queries, bits, rows[:, first:last], out[:, first:last])
 
-        parallel.over(fill, rows.shape[1])
-    else:
-        parallel.over(lambda first, last: dot.row_products(first, last, queries, bits, rows, out), len(rows))
+    def fill(some: slice, columns: slice) -> None:
+        dot.row_products(0, len(rows[some]), queries[some], bits, rows[some, columns], out[some, columns])
+
+    parallel.over_cells(fill, rows.shape)
     return out

@@ -18,6 +18,8 @@ R = TypeVar("R")
 _chosen: int | None = None
 # Ranges per thread: a thread that is late takes fewer.
 _PER_THREAD = 4
+# Cells of a single row that are worth a range.
+_CELLS = 512
 
 
 @contextmanager
@@ -141,15 +143,17 @@ def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="lightdxml")
 
 
-def over(function: Callable[[int, int], R], n: int) -> list[R]:
+def over(function: Callable[[int, int], R], n: int, least: int = 1) -> list[R]:
     """Call a function on ranges that make up range(n), several per thread, and return the results in order.
 
-    Only for items that are independent of each other: the ranges depend on the number of threads.
+    Only for items that are independent of each other: the ranges depend on the number of threads. `least` is how many
+    items are worth a range: waking a thread takes 0.1 ms.
 
-    >>> over(lambda start, stop: stop - start, 0)
-    []
+    >>> over(lambda start, stop: stop - start, 0), over(lambda start, stop: stop - start, 5, least=10)
+    ([], [5])
     """
-    return run(lambda bounds: function(*bounds), ranges(n, _PER_THREAD * thread_count()))
+    parts = max(1, min(_PER_THREAD * thread_count(), n // least))
+    return run(lambda bounds: function(*bounds), ranges(n, parts))
 
 
 def parts_per_item(n_items: int) -> int:
@@ -172,7 +176,7 @@ def over_cells(function: Callable[[slice, slice], object], shape: tuple[int, ...
     """
     rows, columns = shape
     if rows == 1:
-        over(lambda start, stop: function(slice(0, 1), slice(start, stop)), columns)
+        over(lambda start, stop: function(slice(0, 1), slice(start, stop)), columns, least=_CELLS)
     else:
         over(lambda start, stop: function(slice(start, stop), slice(0, columns)), rows)
 
