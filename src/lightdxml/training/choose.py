@@ -131,7 +131,9 @@ def choose(results: Sequence[tuple[T, Metrics]], tolerance: float) -> tuple[T, M
 
 
 def choose_smooth(results: Curve[tuple[float, float]], tolerance: float) -> tuple[tuple[float, float], Metrics]:
-    """Return the β and γ of a grid that are best together with their neighbors: one alone may be so by chance.
+    """Return the β and γ of a grid that are best together with the next γ on both sides: one alone may be so by chance.
+
+    The next β are no neighbors: 0 leaves the classifier out, which is another model, and their steps are uneven.
 
     >>> names = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)]
     >>> values = {(0.1, 0.1): 50, (0.1, 0.2): 56, (0.1, 0.3): 50, (0.1, 0.4): 54, (0.1, 0.5): 55, (0.1, 0.6): 53}
@@ -141,7 +143,7 @@ def choose_smooth(results: Curve[tuple[float, float]], tolerance: float) -> tupl
     n_betas = len({shares[0] for shares, _ in results})
     names = list(results[0][1])
     table = np.array([list(metrics.values()) for _, metrics in results], dtype=np.float64)
-    smooth = uniform_filter(table.reshape(n_betas, -1, len(names)), size=(3, 3, 1), mode="nearest")
+    smooth = uniform_filter(table.reshape(n_betas, -1, len(names)), size=(1, 3, 1), mode="nearest")
     smooth = smooth.reshape(len(results), -1)
     precisions = [names.index(f"P@{k}") for k in CUTS]
     smooth[:, precisions] *= 100 / np.maximum(smooth[:, precisions].max(axis=0), _MIN_PRECISION)
