@@ -1,17 +1,15 @@
-"""All settings of a training as one object, the presets, and the names under which users set them."""
+"""All settings of a training run as one object, the presets, and the names under which users set them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from lightdxml.settings import check, check_value, parse, setting
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.linear.options import LinearOptions
 from lightdxml.views.tree.options import TreeOptions
-
-Precision = Literal["float16", "float32"]
 
 
 @dataclass(frozen=True)
@@ -19,10 +17,18 @@ class BlendOptions:
     """How the weights of the views are chosen on validation documents."""
 
     beta: float | None = setting(
-        None, "Weight of the classifier against nearness; none chooses it.", low=0, high=1, optional=True
+        None,
+        "Weight of the classifier relative to nearness; none: chosen from the data.",
+        low=0,
+        high=1,
+        optional=True,
     )
     gamma: float | None = setting(
-        None, "Weight of the linear view against both dense views; none chooses it.", low=0, high=1, optional=True
+        None,
+        "Weight of the linear view relative to the dense views; none: chosen from the data.",
+        low=0,
+        high=1,
+        optional=True,
     )
     min_documents: int = setting(500, "With fewer validation documents the default weights are used.", low=1)
     default_beta: float = setting(0.2, "β with few validation documents.", low=0, high=1)
@@ -44,7 +50,7 @@ class BlendOptions:
 
 @dataclass(frozen=True)
 class Config:
-    """All settings of a training.
+    """All settings of a training run.
 
     Examples
     --------

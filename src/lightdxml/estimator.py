@@ -26,8 +26,8 @@ from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.training.callbacks import DivergedError
-from lightdxml.training.fit import CheckpointOptions, prepare, train
-from lightdxml.validation import check_features, check_lengths, known_labels, labels_of, texts_of
+from lightdxml.training.fit import CheckpointOptions, hold_out, train
+from lightdxml.validation import check_features, check_lengths, check_trainable, known_labels, labels_of, texts_of
 
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
@@ -216,7 +216,10 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
                 dev = X_dev, known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
                 vectors = _initial_vectors(self.word_vectors, texts, vectorizer, config)
-            prepared = prepare(X, labels, config, dev, vectors)
+            # What our own TF-IDF made is not checked again.
+            X = check_features(X) if vectorizer is None else X
+            check_trainable(X, labels)
+            prepared = hold_out(X, labels, config, dev, vectors)
             # Only the prepared form is needed from here on.
             del X, labels, dev, vectors
             try:

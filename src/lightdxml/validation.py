@@ -71,12 +71,17 @@ def check_labels(Y: Any) -> csr_matrix:
 def check_training_data(X: Any, Y: Any) -> tuple[csr_matrix, csr_matrix]:
     """Return checked features and labels that can be trained on."""
     X, Y = check_features(X), check_labels(Y)
-    check_lengths(X.shape[0], Y.shape[0], "X and Y")
+    check_trainable(X, Y)
+    return X, Y
+
+
+def check_trainable(X: csr_matrix, Y: csr_matrix) -> None:
+    """Raise a `ValueError` if there is nothing to learn from these features and labels."""
+    check_lengths(X.shape[0], Y.shape[0])
     if X.shape[1] == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if Y.nnz == 0:
         raise ValueError("Y has no labels at all: at least one document must have one")
-    return X, Y
 
 
 def check_dev(dev: tuple[Any, Any], X: csr_matrix, Y: csr_matrix) -> tuple[csr_matrix, csr_matrix]:

@@ -211,7 +211,7 @@ def test_other_data_or_settings_are_refused(tmp_path: Path) -> None:
     X, Y = DATA
     settings = PAPER | {"epochs": 1}
     LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="holds the checkpoint of a training: resume it"):
+    with pytest.raises(ValueError, match="holds the checkpoint of a training run: resume it"):
         LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
     for changes in ({"random_state": 1}, {"epochs": 2}, {"blend.beta": 0.5}):
         with pytest.raises(ValueError, match="belongs to other data or settings"):

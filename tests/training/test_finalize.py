@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +16,12 @@ from lightdxml import LightDXML, load
 from lightdxml.config import Config, changed
 from lightdxml.model.model import predict
 from lightdxml.persistence import arrays as stored
-from lightdxml.resources.estimate import ViewMemory
+from lightdxml.persistence.arrays import Arrays
 from lightdxml.training import choose
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.validation import check_features
-from lightdxml.views import VIEWS
-from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, View, ViewMemory, expect
+from lightdxml.views.registry import VIEWS
 from tests.support.configs import FOUR_VIEWS, SMALL, small
 from tests.support.data import noisy_topics, topics, with_rare_label
 from tests.support.trainings import bits, train
@@ -34,6 +35,7 @@ class PopularityView:
 
     name: ClassVar[str] = "popularity"
     about: ClassVar[str] = "relative frequency of labels"
+    requires: ClassVar[tuple[str, ...]] = ()
 
     log_frequency: NDArray[np.float32]
 
@@ -70,13 +72,12 @@ class PopularityView:
         return ViewMemory()
 
     @classmethod
-    def train(cls, run: Run) -> PopularityView | None:
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> PopularityView | None:
         frequency = np.maximum(run.data.label_frequency, 1)
         return cls(np.log(frequency / frequency.max()).astype(np.float32))
 
-    @classmethod
-    def refit(cls, run: Run) -> PopularityView | None:
-        return None
+    def refit(self, run: Run) -> PopularityView:
+        return self
 
 
 @pytest.fixture
@@ -107,6 +108,14 @@ def test_a_new_view_is_weighted_stored_restored_explained_and_listed(tmp_path: P
 
 
 @pytest.mark.usefixtures("_fifth_view")
+def test_a_new_view_needs_no_linear_view() -> None:
+    settings = SMALL | {"epochs": 1, "dense.learning_rate": 1e-6, "linear": False, "blend.min_documents": 10}
+    trained = LightDXML(options=settings).fit(*noisy_topics(), dev=noisy_topics(100, seed=1))
+    assert trained.model_.blend.weights["popularity"] > 0
+    assert set(trained.model_.views) <= {"nearness", "classifier", "popularity"}
+
+
+@pytest.mark.usefixtures("_fifth_view")
 def test_a_new_view_that_adds_nothing_is_dropped(documents: Documents, tmp_path: Path) -> None:
     trained = LightDXML(options=SMALL | {"epochs": 1, "blend.min_documents": 10}).fit(*documents)
     (entry,) = (entry for entry in trained.history_ if entry["phase"] == "share")
@@ -123,7 +132,7 @@ def test_a_model_of_a_view_that_does_not_exist_is_refused(
     monkeypatch.setitem(VIEWS, "popularity", PopularityView)
     LightDXML(options=SMALL | {"epochs": 1}).fit(*documents).save(tmp_path / "model")
     monkeypatch.delitem(VIEWS, "popularity")
-    with pytest.raises(ValueError, match=r"is damaged \('popularity'\)"):
+    with pytest.raises(ValueError, match="has a view 'popularity' that this version of lightdxml does not know"):
         load(tmp_path / "model")
 
 

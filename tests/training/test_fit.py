@@ -74,8 +74,8 @@ def test_prepared_data_are_given_away_once() -> None:
     assert (data.X.shape[0], data.X_validation.shape[0]) == (57, 3)
     assert data.held_out
     assert prepared.data is None
-    assert prepared.n_documents == 60
-    assert prepared.label_frequency.sum() == data.Y.nnz + data.Y_validation.nnz
+    assert data.n_documents == 60
+    assert data.all_label_frequency.sum() == data.Y.nnz + data.Y_validation.nnz
 
 
 def test_vectors_of_another_shape_are_refused() -> None:

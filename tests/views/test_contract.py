@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.validation import check_features
-from lightdxml.views import VIEWS, View
-from lightdxml.views.base import Batch, ModelSizes
+from lightdxml.views.base import Batch, ModelSizes, View
+from lightdxml.views.registry import VIEWS
 from tests.support.data import topics
 
 N_LABELS = 12

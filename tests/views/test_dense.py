@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
-from lightdxml.kernels.precision import dequantize, dequantize_classifier
+from lightdxml.kernels.precision import dequantize, dequantize_classifier, rounded
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from lightdxml.views.dense import label_encoder, train_classifier
 from lightdxml.views.dense.classifier import ClassifierView
-from lightdxml.views.dense.encoder import embeddings_of, encode, normalized, rounded
+from lightdxml.views.dense.encoder import embeddings_of, encode, normalized
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.dense.options import DenseOptions
 from tests.support.configs import PAPER

@@ -15,7 +15,7 @@ from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from lightdxml.views.tree.model import TreeView
 from lightdxml.views.tree.options import TreeOptions
-from lightdxml.views.tree.train import is_useful, levels, tree_count
+from lightdxml.views.tree.train import levels, may_help, tree_count
 from tests.support.configs import FOUR_VIEWS
 from tests.support.data import topics, with_rare_label
 
@@ -87,7 +87,7 @@ def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matri
         ({"tree.max_documents_per_label": 2}, 0),
         ({"tree": False}, 0),
         # No weight of the linear view, no tree: its weight is a share of that.
-        ({"blend.gamma": 0}, 0),
+        ({"blend.gamma": 0}, 2),
         # With few validation documents there is no choice between numbers of trees.
         ({"blend.min_documents": 500, "tree.max_trees": 3}, 1),
     ],
@@ -104,8 +104,8 @@ def test_the_number_of_trees_depends_on_data_and_settings(
 
 
 def test_data_decide_whether_trees_are_tried() -> None:
-    assert is_useful(3000, 30_000, TreeOptions())
-    assert not is_useful(3000, 70_000, TreeOptions())
+    assert may_help(3000, 30_000, TreeOptions())
+    assert not may_help(3000, 70_000, TreeOptions())
     assert tree_count(3000, 3 * 3000, TreeOptions()) == 1
     assert tree_count(3000, 5 * 3000, TreeOptions()) == 3
 
@@ -116,9 +116,10 @@ def test_a_label_without_documents_is_in_no_tree(documents: tuple[csr_matrix, cs
     assert (view.paths[5] == -1).all()
     assert (np.delete(view.paths, 5, axis=0) >= 0).all()
     X = check_features(X)
-    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == 0).all()
+    # It scores as if all margins were 0, and not better than labels that fit.
+    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == -view.paths.shape[1]).all()
     parts = view.contributions(Batch(X[0]), 5)
-    assert parts.base == 0
+    assert parts.base == -view.paths.shape[1]
     assert not parts.features.any()
 
 

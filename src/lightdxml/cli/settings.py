@@ -1,4 +1,4 @@
-"""The settings of a training in words: all of them at the end of `lightdxml train --help`, and those of a model."""
+"""The settings of a training run in words: all of them at the end of `lightdxml train --help`, and those of a model."""
 
 from __future__ import annotations
 

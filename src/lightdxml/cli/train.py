@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
 _text = partial(typer.Option, rich_help_panel="Texts")
-_long = partial(typer.Option, rich_help_panel="Long trainings", show_default=False)
+_long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
 NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
 Preset = Annotated[
     str, typer.Option(help="`default`, or the paper's settings for one of its data sets, such as `paper/EURLex-4K`.")
@@ -95,7 +95,7 @@ def run(
         _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),
     ] = None,
     checkpoint: Annotated[
-        Path | None, _long(help="Folder for checkpoints: a training that stops can be resumed.", metavar="DIR")
+        Path | None, _long(help="Folder for checkpoints: a training run that stops can be resumed.", metavar="DIR")
     ] = None,
     every: Annotated[
         str | None, _long(help="Time between checkpoints, such as 30s, 5m or 1h. Default: 5m.", metavar="TIME")
@@ -116,7 +116,7 @@ def run(
     The dev part of the data set is used for validation: to choose the best epoch and how much each part of the model
     counts. Without a dev part, some training documents are held out for this. The test part is not used.
 
-    With --checkpoint, a training that was stopped or killed can be resumed. The result is the same model.
+    With --checkpoint, a training run that was stopped or killed can be resumed. The result is the same model.
 
     Example: `lightdxml train see-also --model my-model`
     """
@@ -216,7 +216,7 @@ def _save(estimator: LightDXML, model: Path, checkpoint: Path | None) -> None:
 
 @contextmanager
 def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
-    """Say how to resume a training that is stopped."""
+    """Say how to resume a training run that is stopped."""
     from lightdxml.persistence.checkpoint import is_in
     from lightdxml.training.callbacks import Interrupted
 
@@ -224,7 +224,7 @@ def _resume_hint(checkpoint: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stopped:
         if checkpoint is None:
-            note("stopped: nothing was saved; with --checkpoint DIR a training can be resumed")
+            note("stopped: nothing was saved; with --checkpoint DIR a training run can be resumed")
         else:
             note(f"stopped; resume with: {_resuming()}" if is_in(checkpoint) else "stopped before the first checkpoint")
         number = stopped.signal if isinstance(stopped, Interrupted) else signal.SIGINT

@@ -170,11 +170,11 @@ def train_step(
             prefetch_row_for_write(adam.rows[columns[c + _TRAIN_AHEAD]])
             prefetch_row_for_write(adam.means[columns[c + _TRAIN_AHEAD]])
         label = columns[c]
-        # Slices of rows and positions would take a tenth of the time.
+        # Slicing rows and positions here would add a tenth to the time.
         first, n = indptr[c], indptr[c + 1] - indptr[c]
         w = adam.rows[label]
         _label_logits(w, X, rows, first, n, values)
-        loss += _errors(values, n, pairs, positions, first, scale)
+        loss += _cross_entropy_gradients(values, n, pairs, positions, first, scale)
         if min_gradient > 0:
             largest = _largest_gradient(values, n, rows, first, norms)
             if largest < min_gradient * np.float32(D + 1) * adam.squares[label]:
@@ -219,10 +219,10 @@ def _label_logits(
 
 
 @fast_kernel
-def _errors(
+def _cross_entropy_gradients(
     values: NDArray[np.float32], n: int, pairs: Pairs, positions: NDArray[np.int64], first: int, scale: np.float32
 ) -> float:
-    """Replace logits by the gradients of the loss with respect to them, and return the loss."""
+    """Replace logits by the gradients of the binary cross-entropy (Equations 7 and 8), and return the loss."""
     targets, weights = pairs.targets, pairs.weights
     loss = 0.0
     zero, one = np.float32(0.0), np.float32(1.0)
@@ -231,9 +231,9 @@ def _errors(
         y, weight = targets[positions[first + i]], weights[positions[first + i]]
         # exp(-|s|) never overflows.
         low = np.exp(-abs(score))
-        chance = one / (one + low) if score >= zero else low / (one + low)
+        probability = one / (one + low) if score >= zero else low / (one + low)
         loss += weight * (max(score, zero) - score * y + np.log1p(low))
-        error = scale * weight * (chance - y)
+        error = scale * weight * (probability - y)
         # Too small to matter, and CPUs are slow with denormal numbers.
         values[i] = error if abs(error) > NEGLIGIBLE else zero
     return loss

@@ -43,6 +43,16 @@ float_of_bits: Any = _reinterpret(types.uint32, types.float32)
 bits_of_float: Any = _reinterpret(types.float32, types.uint32)
 
 
+def rounded(array: NDArray[np.float32], precision: str) -> NDArray[Any]:
+    """Return a copy in the precision of the stored model; in float32 if float16 would overflow.
+
+    >>> rounded(np.array([0.1], dtype=np.float32), "float16").dtype
+    dtype('float16')
+    """
+    fits = precision == "float16" and bool(max(array.max(initial=0), -array.min(initial=0)) < np.finfo(np.float16).max)
+    return array.astype(np.float16 if fits else np.float32)
+
+
 def quantize_int8(rows: NDArray[np.float32], biases: NDArray[np.float32] | None = None) -> NDArray[np.int8]:
     """Return rows as int8, each followed by its scale, and by its bias if biases are given.
 

@@ -82,7 +82,7 @@ class PaperBlend:
 
 @dataclass(frozen=True)
 class LogLinearBlend:
-    """exp of the weighted sum of view log-scores: a product of powers of what the views say.
+    """exp of the weighted sum of view log-scores: a weighted geometric combination of the views' scores.
 
     Examples
     --------

@@ -18,10 +18,11 @@ from lightdxml.kernels import parallel
 from lightdxml.model.blend import restore_blend
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
+from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
-from lightdxml.views import VIEWS
-from lightdxml.views.base import Arrays, ModelSizes, expect
+from lightdxml.views.base import ModelSizes, expect
+from lightdxml.views.registry import VIEWS
 
 FORMAT = 1
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
@@ -182,6 +183,8 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
     if verify and frequency.min(initial=0) < 0:
         raise ValueError("a label has a negative number of documents")
     sizes = ModelSizes(n_features, n_labels)
+    if unknown := sorted(set(manifest["views"]) - set(VIEWS)):
+        raise ValueError(f"it has a view {unknown[0]!r:.40} that this version of lightdxml does not know")
     views = {name: VIEWS[name].restore(arrays, facts, sizes) for name, facts in manifest["views"].items()}
     blend = restore_blend(manifest["blend"])
     if not views or any(weight and name not in views for name, weight in blend.weights.items()):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+Arrays = dict[str, NDArray[Any]]
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
 _TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
 _MAX_HEADER, _MAX_JSON = 1 << 24, 1 << 28
@@ -23,7 +24,7 @@ _BLOCK = 1 << 22
 MAX_VALUE = 1e9
 
 
-def write(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+def write(path: Path, arrays: Arrays) -> None:
     """Write arrays of float16, float32, int8, uint8, uint16, int32 or int64."""
     path.touch()
     mode = path.stat().st_mode

@@ -17,8 +17,8 @@ from typing import Any
 
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import lock
+from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import sha256, sync
-from lightdxml.views.base import Arrays
 
 _ARRAYS, _FACTS, _LOCK = "arrays.safetensors", "state.json", "lock"
 _KEPT = 2
@@ -116,7 +116,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Remove the checkpoints of a training whose model is saved, and the folder if nothing else is in it.
+    """Remove the checkpoints of a training run whose model is saved, and the folder if nothing else is in it.
 
     Nothing is removed while another training uses it.
     """

@@ -56,7 +56,10 @@ class SpillDirectory:
         # Assigned directly: the constructor might copy them back into memory.
         mapped.data = self.array(name + _VALUES, (size,), parts[0].data.dtype)
         mapped.indices = self.array(name + _INDICES, (size,), parts[0].indices.dtype)
-        mapped.indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]))])
+        ends = np.cumsum(np.concatenate([np.diff(part.indptr) for part in parts]), dtype=np.int64)
+        # One type for both: SciPy would otherwise copy all indices in every operation.
+        fits = size <= np.iinfo(mapped.indices.dtype).max
+        mapped.indptr = np.concatenate([[0], ends]).astype(mapped.indices.dtype if fits else np.int64)
         first = 0
         for part in parts:
             mapped.data[first : first + part.nnz] = part.data

@@ -1,4 +1,4 @@
-"""The history of a training as series and totals."""
+"""The history of a training run as series and totals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Phase:
 
 
 def phases(history: History) -> list[Phase]:
-    """Return the phases of a training, in the order in which they began.
+    """Return the phases of a training run, in the order in which they began.
 
     >>> phases([{"phase": "index", "seconds": 1.0}, {"phase": "index", "seconds": 2.5}])
     [Phase(name='index', times=2, seconds=3.5, peak_mb=None)]

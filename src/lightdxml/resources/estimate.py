@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lightdxml.config import Config, changed
 from lightdxml.resources.system import format_bytes, free_memory, resident_memory
+from lightdxml.views.registry import VIEWS
 
 if TYPE_CHECKING:
     from lightdxml.training.run import TrainingData
@@ -24,25 +25,6 @@ _PROGRAM = 300_000_000
 
 class MemoryLimitError(ValueError):
     """Training needs more memory than there is."""
-
-
-@dataclass(frozen=True)
-class ViewMemory:
-    """The memory of one view, in bytes.
-
-    Attributes
-    ----------
-    training
-        What training adds at its peak.
-    kept
-        What stays until the end of training: the view itself, and what its refit needs.
-    refit
-        What the refit on held-out documents adds at its peak.
-    """
-
-    training: int = 0
-    kept: int = 0
-    refit: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,8 +64,6 @@ def estimate(data: TrainingData, config: Config, *, spilled: bool = False) -> Es
     spilled
         Whether shortlists are kept in a spill directory.
     """
-    from lightdxml.views import VIEWS
-
     kept = 8 * data.Y.nnz
     phases: dict[str, int] = {}
     memory = {name: view.memory(data, config, spilled) for name, view in VIEWS.items()}
@@ -93,7 +73,8 @@ def estimate(data: TrainingData, config: Config, *, spilled: bool = False) -> Es
         kept += view.kept
     phases["blend"] = kept + _blend_bytes(data, config)
     if data.held_out and config.refit:
-        documents = 8 * (data.X.nnz + data.X_validation.nnz + 2 * data.Y.nnz)
+        features = 0 if spilled else data.X.nnz + data.X_validation.nnz
+        documents = 8 * (features + 2 * data.Y.nnz)
         for name, view in memory.items():
             if view.refit:
                 phases[f"refit {name}"] = kept + documents + view.refit

@@ -1,6 +1,6 @@
-"""What watches a training: progress bars, the history, divergence checks and checkpoints.
+"""What watches a training run: progress bars, the history, divergence checks and checkpoints.
 
-Callbacks see every phase of a run. They change nothing in it, but they may stop it by an exception.
+Callbacks see every phase of a run. They train nothing, but they may stop it by an exception.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -105,6 +104,14 @@ class HistoryLog(Callback):
             run.history.append({**entry, **phase.figures})
 
 
+class Diverged(Exception):  # noqa: N818 - a message to `fit`, which raises the error that users see
+    """The numbers of a training run grow without bounds: where, and what to change."""
+
+    def __init__(self, where: str, advice: str) -> None:
+        super().__init__(where)
+        self.where, self.advice = where, advice
+
+
 class DivergedError(ValueError):
     """Training diverged; `kept` is the best model until then, None if there was none yet, with its history."""
 
@@ -115,7 +122,7 @@ class DivergedError(ValueError):
 
 
 class DivergenceCheck(Callback):
-    """Stops a training whose numbers grow without bounds; its best model is kept.
+    """Stops a training run whose numbers grow without bounds; its best model is kept.
 
     Parameters
     ----------
@@ -151,14 +158,8 @@ class DivergenceCheck(Callback):
         self._check(run, name, _largest(vectors), bound)
 
     def _check(self, run: Run, where: str, value: float, bound: float) -> None:
-        if value < bound:
-            return
-        from lightdxml.training.finalize import dense_model
-
-        best = run.cycle.best if run.cycle is not None else None
-        kept = None if best is None else dense_model(run, best)
-        note = "" if kept is None else f"; the model of validation P@1 {kept.metrics['P@1']:.2f} is kept"
-        raise DivergedError(f"training diverged in {where}{note}: {self._advice(run, where)}", kept, run.history)
+        if not value < bound:
+            raise Diverged(where, self._advice(run, where))
 
     def _advice(self, run: Run, where: str) -> str:
         options = run.config.dense
@@ -185,7 +186,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Checkpointer(Callback):
-    """Writes checkpoints, and stops a training on Ctrl-C or SIGTERM where it can be resumed.
+    """Writes checkpoints, and stops a training run on Ctrl-C or SIGTERM where it can be resumed.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ class Checkpointer(Callback):
         self.folder, self.every = folder, every
         self._signal: int | None = None
         self._last = time.monotonic()
-        self._rewind: tuple[Any, Any, int] | None = None
+        self._rewind: tuple[Any, int] | None = None
 
     def maybe_save(self, run: Run) -> None:
         """Save and stop if that was asked for; save if it is time."""
@@ -226,7 +227,7 @@ class Checkpointer(Callback):
         """Remember what a refresh changes before it can be checkpointed, to stop as if it had not begun."""
         state = run.cycle
         assert state is not None
-        self._rewind = deepcopy(state.label_encoder), state.rng.bit_generator.state, len(run.history)
+        self._rewind = state.mark(), len(run.history)
 
     def on_batch_end(self, run: Run) -> None:
         """Save or stop between batches."""
@@ -255,10 +256,9 @@ class Checkpointer(Callback):
         assert state is not None
         assert self._rewind is not None
         assert self._signal is not None
-        state.label_encoder, state.rng.bit_generator.state, length = self._rewind
+        mark, length = self._rewind
+        state.rewind(mark)
         del run.history[length:]
-        state.refreshes -= 1
-        state.shortlists = np.empty((0, 0), dtype=np.int32)
         self.save(run)
         raise Interrupted(self._signal, self.folder.folder)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter
+from scipy.ndimage import convolve1d
 
 from lightdxml.metrics import document_precision, evaluate
 from lightdxml.model.blend import PaperBlend, rarity, shifted, top_k, weighted_sum
@@ -79,13 +79,13 @@ def beta_curve(run: Run, classifier: ClassifierView, nearness: NearnessView) -> 
 def weights_of(beta: float, gamma: float, shares: dict[str, float]) -> dict[str, float]:
     """Return the weights of all views: γ for the linear view, β of the rest for the classifier, the rest for nearness.
 
-    A further view has a share of γ on top.
+    A further view has a share of γ on top; without a linear view, γ is 0 and the share is the weight.
 
     >>> weights_of(0.25, 0.5, {"tree": 0.5})
     {'classifier': 0.125, 'nearness': 0.375, 'linear': 0.5, 'tree': 0.25}
     """
     dense = {"classifier": (1 - gamma) * beta, "nearness": (1 - gamma) * (1 - beta)}
-    return {**dense, "linear": gamma, **{name: gamma * share for name, share in shares.items()}}
+    return {**dense, "linear": gamma, **{name: (gamma or 1.0) * share for name, share in shares.items()}}
 
 
 def grid(run: Run, candidates: Candidates, shares: dict[str, float]) -> Curve[tuple[float, float]]:
@@ -97,7 +97,7 @@ def grid(run: Run, candidates: Candidates, shares: dict[str, float]) -> Curve[tu
     results = []
     for beta in betas:
         for gamma in gammas:
-            scores = weighted_sum(candidates.log_scores, weights_of(beta, gamma, shares))
+            scores = weighted_sum(candidates.log_scores, weights_of(beta, gamma, shares if gamma else {}))
             results.append(((beta, gamma), measure(run, candidates.labels, scores)))
     return results
 
@@ -131,9 +131,9 @@ def choose(results: Sequence[tuple[T, Metrics]], tolerance: float) -> tuple[T, M
 
 
 def choose_smooth(results: Curve[tuple[float, float]], tolerance: float) -> tuple[tuple[float, float], Metrics]:
-    """Return the β and γ of a grid that are best together with the next γ on both sides: one alone may be so by chance.
+    """Return the β and γ of a grid that are best together with their neighbors: one alone may be so by chance.
 
-    The next β are no neighbors: 0 leaves the classifier out, which is another model, and their steps are uneven.
+    A point counts twice as much as a neighbor, in each direction.
 
     >>> names = [f"{name}@{k}" for name in ("P", "PSP") for k in (1, 3, 5)]
     >>> values = {(0.1, 0.1): 50, (0.1, 0.2): 56, (0.1, 0.3): 50, (0.1, 0.4): 54, (0.1, 0.5): 55, (0.1, 0.6): 53}
@@ -143,8 +143,10 @@ def choose_smooth(results: Curve[tuple[float, float]], tolerance: float) -> tupl
     n_betas = len({shares[0] for shares, _ in results})
     names = list(results[0][1])
     table = np.array([list(metrics.values()) for _, metrics in results], dtype=np.float64)
-    smooth = uniform_filter(table.reshape(n_betas, -1, len(names)), size=(1, 3, 1), mode="nearest")
-    smooth = smooth.reshape(len(results), -1)
+    cube = table.reshape(n_betas, -1, len(names))
+    for axis in (0, 1):
+        cube = convolve1d(cube, [0.25, 0.5, 0.25], axis=axis, mode="nearest")
+    smooth = cube.reshape(len(results), -1)
     precisions = [names.index(f"P@{k}") for k in CUTS]
     smooth[:, precisions] *= 100 / np.maximum(smooth[:, precisions].max(axis=0), _MIN_PRECISION)
     rows = [(shares, dict(zip(names, row, strict=True))) for (shares, _), row in zip(results, smooth, strict=True)]
@@ -156,7 +158,7 @@ def tail_curve(
     run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32], strengths: Sequence[float]
 ) -> Curve[float]:
     """Return the measures with scores that are shifted towards rare labels by each strength."""
-    rare = rarity(run.data.label_frequency, run.data.X.shape[0])[labels]
+    rare = rarity(run.data.all_label_frequency, run.data.n_documents)[labels]
     return [(strength, measure(run, labels, shifted(scores, rare, strength))) for strength in strengths]
 
 

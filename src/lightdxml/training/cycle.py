@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import index as indexes
+from lightdxml.kernels.precision import rounded
 from lightdxml.training.choose import beta_curve, choose, mean_precision
 from lightdxml.training.plan import plan, shortlist_length
 from lightdxml.training.run import Run
 from lightdxml.training.state import Best, CycleState, DenseResult, sample
 from lightdxml.views.dense import label_encoder, train_classifier
 from lightdxml.views.dense.classifier import ClassifierView
-from lightdxml.views.dense.encoder import encode, normalize, normalized, rounded
+from lightdxml.views.dense.encoder import encode, normalize, normalized
 from lightdxml.views.dense.nearness import NearnessView
 
 _QUERIES = 8192

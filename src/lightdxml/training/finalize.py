@@ -14,8 +14,8 @@ from lightdxml.model.model import Model
 from lightdxml.training import choose
 from lightdxml.training.run import Run
 from lightdxml.training.state import Best, DenseResult
-from lightdxml.views import VIEWS
 from lightdxml.views.base import Batch, View
+from lightdxml.views.registry import VIEWS
 
 # The views of the paper, which the cycle trains, and the one that stands beside them in the grid of β and γ.
 _DENSE, _LINEAR = ("nearness", "classifier"), "linear"
@@ -23,60 +23,81 @@ _DENSE, _LINEAR = ("nearness", "classifier"), "linear"
 
 def finalize(run: Run, dense: DenseResult) -> Model:
     """Train the views after the cycle, choose all weights, and return the model that ships."""
-    run.views = {"nearness": dense.nearness, "classifier": dense.classifier}
-    linear = VIEWS[_LINEAR].train(run)
-    if linear is None:
-        model = _model(run, PaperBlend(dense.beta))
-    else:
-        run.views[_LINEAR] = linear
-        fit = _BlendFit(run)
-        model = _model(run, fit.blend(), fit.candidates)
+    model = _chosen_model(run, dense)
     if run.data.held_out and run.config.refit:
-        model = _refit(run, model)
+        # All choices stay: only the views learn the held-out documents.
+        model = replace(model, views={name: view.refit(run) for name, view in model.views.items()})
     return model
 
 
+def _chosen_model(run: Run, dense: DenseResult) -> Model:
+    run.views = {"nearness": dense.nearness, "classifier": dense.classifier}
+    linear = VIEWS[_LINEAR].train(run, lambda _: True)
+    if linear is not None:
+        run.views[_LINEAR] = linear
+    fit = _BlendFit(run, dense.beta)
+    return _model(run, fit.blend(), fit.candidates)
+
+
 def dense_model(run: Run, best: Best) -> Model:
-    """Return a model of the paper's two views alone: what is kept of a training that diverged."""
+    """Return a model of the paper's two views alone: what is kept of a training run that diverged."""
     run.views = {"nearness": best.nearness, "classifier": best.classifier}
     return _model(run, PaperBlend(best.beta))
 
 
 class _BlendFit:
-    """The choice of the weights of all views on the validation documents."""
+    """The choice of the weights of all views on the validation documents.
 
-    def __init__(self, run: Run) -> None:
+    Attributes
+    ----------
+    candidates
+        Candidates of the validation documents, scored by all views so far.
+    shares
+        Weights of further views, relative to γ; absolute without a linear view.
+    chosen
+        β and γ; without a linear view the β of the cycle and 0.
+    """
+
+    def __init__(self, run: Run, beta: float) -> None:
         self.run = run
         self.batch = Batch(run.data.X_validation)
         self.candidates = find_candidates(run.views, self.batch)
         self.shares: dict[str, float] = {}
-        self.chosen, self.metrics = self._choose_grid(self.candidates, self.shares)
+        self.chosen = beta, 0.0
+        if _LINEAR in run.views:
+            self.chosen = self._choose_grid(self.candidates, {})
+            if self.chosen[1] == 0:
+                del run.views[_LINEAR]
+                self.candidates = find_candidates(run.views, self.batch)
 
     def blend(self) -> Blend:
         """Try all further views, each with the ones before it, and return the blend."""
         for name in VIEWS:
-            if name not in (*_DENSE, _LINEAR) and self.chosen[1]:
+            if name not in (*_DENSE, _LINEAR):
                 self._try(name)
+        if not self.run.config.linear.enabled and not self.shares:
+            return PaperBlend(self.chosen[0])
         return LogLinearBlend(choose.weights_of(*self.chosen, self.shares))
 
     def _try(self, name: str) -> None:
         """Train a view; keep it if it adds enough precision, and choose β and γ again with it."""
         run = self.run
-        run.is_worth = lambda trial: self._share(name, trial)[0] > 0
-        view = VIEWS[name].train(run)
+        view = VIEWS[name].train(run, lambda trial: self._share(name, trial)[0] > 0)
         if view is None:
             return
-        share, metrics, candidates = self._share(name, view)
+        share, candidates = self._share(name, view)
         if share == 0:
             return
-        shares = {**self.shares, name: share}
-        chosen, metrics = self._choose_grid(candidates, shares)
-        if chosen[1]:
-            run.views[name] = view
-            self.candidates, self.shares, self.chosen, self.metrics = candidates, shares, chosen, metrics
+        shares, chosen = {**self.shares, name: share}, self.chosen
+        if _LINEAR in run.views:
+            chosen = self._choose_grid(candidates, shares)
+            if chosen[1] == 0:
+                return  # the share of the view is one of γ
+        run.views[name] = view
+        self.candidates, self.shares, self.chosen = candidates, shares, chosen
 
-    def _share(self, name: str, view: View) -> tuple[float, choose.Metrics, Candidates]:
-        """Return the best share of a view, 0 if it adds too little, with its measures and the candidates."""
+    def _share(self, name: str, view: View) -> tuple[float, Candidates]:
+        """Return the best share of a view, 0 if it adds too little, and the candidates with it."""
         run, options = self.run, self.run.config.blend
         with run.phase("share") as phase:
             candidates = extended(self.candidates, run.views, name, view, self.batch)
@@ -89,20 +110,19 @@ class _BlendFit:
             if gain < max(options.min_gain, options.min_errors * error) and len(curve) > 1:
                 share = 0.0
             run.progress(phase, 1, view=name, share=share, gain=gain, error=error, curve=curve, **metrics)
-        outcome = f"weight {share:g} · γ" if share else "too little to keep it"
+        outcome = f"kept with weight {after[name]:.2g}" if share else "dropped: the gain is too small"
         run.say(f"{view.about}: {gain:+.2f} ± {error:.2f} points of mean P, {outcome}")
-        return share, metrics, candidates
+        return share, candidates
 
-    def _choose_grid(
-        self, candidates: Candidates, shares: dict[str, float]
-    ) -> tuple[tuple[float, float], choose.Metrics]:
+    def _choose_grid(self, candidates: Candidates, shares: dict[str, float]) -> tuple[float, float]:
+        """Return the best β and γ."""
         run = self.run
         with run.phase("blend") as phase:
             results = choose.grid(run, candidates, shares)
             (beta, gamma), metrics = choose.choose_smooth(results, run.config.blend.grid_tolerance)
             run.progress(phase, 1, beta=beta, gamma=gamma, grid=results, **metrics)
         run.say(f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}, γ {gamma:g}")
-        return (beta, gamma), metrics
+        return beta, gamma
 
 
 def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Model:
@@ -127,20 +147,14 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         blend=blend,
         config=run.config,
         n_features=data.X.shape[1],
-        label_frequency=data.label_frequency,
-        n_documents=data.X.shape[0],
+        label_frequency=data.all_label_frequency,
+        n_documents=data.n_documents,
         tail_strength=strength,
         metrics=choose.measure(run, candidates.labels, scores),
     )
 
 
 def is_needed(name: str, blend: Blend) -> bool:
-    """Return whether a view takes part: it has a weight, or it finds the shortlist that the classifier scores."""
-    weights = blend.weights
-    return weights.get(name, 0) > 0 or (name == "nearness" and weights.get("classifier", 0) > 0)
-
-
-def _refit(run: Run, model: Model) -> Model:
-    """Return the model with views that have learned the held-out documents too; all choices stay."""
-    views = {name: type(view).refit(run) or view for name, view in model.views.items()}
-    return replace(model, views=views)
+    """Return whether a view takes part: it has a weight, or a view that has one requires it."""
+    weighted = [other for other, weight in blend.weights.items() if weight > 0]
+    return name in weighted or any(name in VIEWS[other].requires for other in weighted)

@@ -27,12 +27,13 @@ from lightdxml.training import cycle, state
 from lightdxml.training.callbacks import (
     Callback,
     Checkpointer,
+    Diverged,
     DivergedError,
     DivergenceCheck,
     HistoryLog,
     ProgressBars,
 )
-from lightdxml.training.finalize import finalize
+from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
 from lightdxml.validation import check_dev, check_training_data, check_vectors, split
@@ -64,17 +65,13 @@ class Prepared:
     Attributes
     ----------
     data
-        The documents; None once a training has taken them over, to release memory.
+        The documents; None once a training run has taken them over, to release memory.
     vectors
         Word vectors to start from, or None.
-    label_frequency, n_documents
-        Counts over all documents, held-out ones included.
     """
 
     data: TrainingData | None
     vectors: NDArray[np.float32] | None
-    label_frequency: NDArray[np.int32]
-    n_documents: int
 
     def take(self) -> TrainingData:
         """Return the data, which are no longer held here."""
@@ -109,14 +106,16 @@ def fit(
 
 def prepare(X: Any, Y: Any, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None) -> Prepared:
     """Check the data, and hold validation documents out unless `dev` is given."""
-    X, Y = check_training_data(X, Y)
+    return hold_out(*check_training_data(X, Y), config, dev, vectors)
+
+
+def hold_out(
+    X: csr_matrix, Y: csr_matrix, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None
+) -> Prepared:
+    """Hold validation documents out of checked data, unless `dev` is given."""
     parts = split(X, Y, config) if dev is None else (X, Y, *check_dev(dev, X, Y))
-    return Prepared(
-        data=TrainingData(*parts, held_out=dev is None and parts[2] is not X),
-        vectors=None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim),
-        label_frequency=np.bincount(Y.indices, minlength=Y.shape[1]).astype(np.int32),
-        n_documents=Y.shape[0],
-    )
+    data = TrainingData(*parts, held_out=dev is None and parts[2] is not X)
+    return Prepared(data, None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim))
 
 
 def train(
@@ -143,15 +142,13 @@ def train(
     progress.say(f"training needs up to {need}")
     run = Run(prepared.take(), config, history=history.entries)
     run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
-    try:
-        # BLAS on one thread: our own threads divide the work in a way that does not depend on their number.
-        with threadpool_limits(limits=1, user_api="blas"), _watched(run, prepared.vectors, checkpoint, spill):
+    # BLAS on one thread: our own threads divide the work in a way that does not depend on their number.
+    with threadpool_limits(limits=1, user_api="blas"), _watched(run, prepared.vectors, checkpoint, spill):
+        try:
             model = _train(run)
-    except DivergedError as error:
-        if error.kept is not None:
-            error.kept = _with_counts(error.kept, prepared)
-        raise
-    return _with_counts(model, prepared), run.history
+        except Diverged as reason:
+            raise _diverged_error(run, reason) from None
+    return model, run.history
 
 
 def _train(run: Run) -> Model:
@@ -175,7 +172,7 @@ def _watched(
             moved, data = run.spill.matrix(FEATURES, [run.data.X]), run.data
             validation = moved if data.X_validation is data.X else data.X_validation
             # Without what the estimate computed from them: it holds the features in memory.
-            run.data = TrainingData(moved, data.Y, validation, data.Y_validation, data.held_out)
+            run.data = replace(data, X=moved, X_validation=validation, _memo={})
             del data
         run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
@@ -195,7 +192,7 @@ def _watched(
 def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -> None:
     if not checkpoint.resume and is_in(checkpoint.folder):
         raise ValueError(
-            f"{checkpoint.folder} holds the checkpoint of a training: resume it (--resume, resume=True), or choose"
+            f"{checkpoint.folder} holds the checkpoint of a training run: resume it (--resume, resume=True), or choose"
             " another folder"
         )
     folder.restore(lambda facts, arrays: unpack(run, facts, arrays))
@@ -203,8 +200,12 @@ def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -
         run.cycle = None
 
 
-def _with_counts(model: Model, prepared: Prepared) -> Model:
-    return replace(model, label_frequency=prepared.label_frequency, n_documents=prepared.n_documents)
+def _diverged_error(run: Run, reason: Diverged) -> DivergedError:
+    """Return the error that says what to change, with the best model of the cycle until then."""
+    best = run.cycle.best if run.cycle is not None else None
+    kept = None if best is None else dense_model(run, best)
+    note = "" if kept is None else f"; the model of validation P@1 {kept.metrics['P@1']:.2f} is kept"
+    return DivergedError(f"training diverged in {reason.where}{note}: {reason.advice}", kept, run.history)
 
 
 def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
@@ -226,7 +227,7 @@ def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
 
 
 def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32] | None) -> str:
-    """Return what identifies data, settings and version of a training."""
+    """Return what identifies data, settings and version of a training run."""
     from lightdxml import __version__
 
     digest = hashlib.sha256(json.dumps([_SNAPSHOT, __version__, to_json(config)], sort_keys=True).encode())

@@ -16,9 +16,9 @@ from scipy.sparse import csr_matrix, vstack
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
 from lightdxml.metrics import inverse_propensity
+from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.spill import ALL_FEATURES, SpillDirectory
-from lightdxml.views.base import Arrays, View
-from lightdxml.views.linear.solver import Problem, Weights, joined, restore_weights
+from lightdxml.views.base import View
 
 if TYPE_CHECKING:
     from lightdxml.training.callbacks import Callback
@@ -71,6 +71,17 @@ class TrainingData:
         frequency: NDArray[np.int32] = np.diff(self.label_to_docs.indptr).astype(np.int32)
         return frequency
 
+    @property
+    def n_documents(self) -> int:
+        """Number of documents, held-out ones included."""
+        return int(self.X.shape[0] + (self.X_validation.shape[0] if self.held_out else 0))
+
+    @cached_property
+    def all_label_frequency(self) -> NDArray[np.int32]:
+        """Number of documents of each label, held-out ones included."""
+        held_out = self.Y_validation.indices if self.held_out else []
+        return self.label_frequency + np.bincount(held_out, minlength=self.n_labels).astype(np.int32)
+
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:
         """The labels that have training documents."""
@@ -110,8 +121,6 @@ class Run:
         The results of finished steps after the cycle, by name: with `result` they are what a checkpoint holds.
     history
         What happened, one entry per phase.
-    is_worth
-        Whether a view adds enough precision on validation documents: a trial before more expensive training.
     spill
         Where large arrays go; None for memory.
     """
@@ -124,7 +133,6 @@ class Run:
     views: dict[str, View] = field(default_factory=dict)
     products: dict[str, Arrays] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
-    is_worth: Callable[[View], bool] = lambda view: True
     spill: SpillDirectory | None = None
 
     @property
@@ -174,6 +182,21 @@ class Run:
         Y = csr_matrix(vstack([data.Y, data.Y_validation]))
         return TrainingData(X, Y, data.X_validation, data.Y_validation)
 
+    @staticmethod
+    def key(phase: str, name: str) -> str:
+        """Return the name of a step's product in a checkpoint."""
+        return f"{phase}: {name}"
+
+    @staticmethod
+    @contextmanager
+    def from_checkpoint(key: str) -> Iterator[None]:
+        """Say that a product cannot be used: what was just computed always can, so it comes from a checkpoint."""
+        try:
+            yield
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+            what = f"the checkpoint holds a damaged product of {key!r} ({type(error).__name__}: {error})"
+            raise ValueError(f"{what}: remove the checkpoint and start again") from error
+
     def step(self, phase: str, name: str, compute: Callable[[], Arrays], check: Callable[[Arrays], T]) -> T:
         """Return the product of a step after the cycle: from the checkpoint, or computed now and checkpointed.
 
@@ -192,85 +215,39 @@ class Run:
         check: Callable[[Arrays], T],
     ) -> T:
         """Return the product of a step that is computed in chunks of 0 … n, one after the other."""
-        key = _key(phase, name)
+        key = self.key(phase, name)
         if key not in self.products:
             pieces = []
             with self.phase(phase, key, n) as current:
                 for bounds in parallel.fixed_chunks(n, size):
-                    pieces.append(self._piece(key, bounds[0], partial(compute, bounds)))
+                    pieces.append(self.piece(key, bounds[0], partial(compute, bounds)))
                     self.progress(current, bounds[1] - bounds[0])
-            self._drop_pieces(key)
-            with _from_checkpoint(key):
+            self.drop_pieces(key)
+            with self.from_checkpoint(key):
                 self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
-        with _from_checkpoint(key):
+        with self.from_checkpoint(key):
             return check(self.products[key])
-
-    def solve(self, phase: str, name: str, classes: NDArray[np.int32], problem: Callable[[], Problem]) -> Weights:
-        """Return the weights of a problem with these classes: parts are solved on all threads and checkpointed."""
-        key = _key(phase, name)
-        if key not in self.products:
-            self.tick()
-            self.products[key] = self._solve_parts(phase, key, problem()).arrays()
-        with _from_checkpoint(key):
-            return self.solved(phase, name, classes)
-
-    def _solve_parts(self, phase: str, key: str, problem: Problem) -> Weights:
-        parts, shown = problem.parts(), 0
-
-        def solve_part(number: int) -> Weights:
-            arrays = self._piece(key, number, lambda: problem.solve(parts[number]).arrays())
-            with _from_checkpoint(key):
-                return restore_weights(arrays, parts[number], self.data.X.shape[1])
-
-        with self.phase(phase, key, len(parts)) as current:
-
-            def after(done: int) -> None:
-                nonlocal shown
-                self.progress(current, done - shown)
-                shown = done
-
-            pieces = parallel.run(solve_part, range(len(parts)), after)
-            figures = {"weights": sum(len(piece.weights) for piece in pieces)}
-            self.progress(current, len(parts) - shown, **figures)
-        self._drop_pieces(key)
-        return joined(pieces)
 
     def is_done(self, phase: str, name: str) -> bool:
         """Return whether a step is done."""
-        return _key(phase, name) in self.products
+        return self.key(phase, name) in self.products
 
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
-        return self.products[_key(phase, name)]
-
-    def solved(self, phase: str, name: str, classes: NDArray[np.int32]) -> Weights:
-        """Return the weights of a problem that was solved."""
-        return restore_weights(self.product(phase, name), classes, self.data.X.shape[1])
+        return self.products[self.key(phase, name)]
 
     def forget(self, phase: str, name: str) -> None:
         """Release the product of a step that is no longer needed."""
-        self.products.pop(_key(phase, name), None)
+        self.products.pop(self.key(phase, name), None)
 
-    def _piece(self, key: str, number: int, compute: Callable[[], Arrays]) -> Arrays:
+    def piece(self, key: str, number: int, compute: Callable[[], Arrays]) -> Arrays:
+        """Return a part of a step's product: from the checkpoint, or computed now."""
         piece = self.products.get(f"{key}/{number}")
         if piece is None:
             piece = self.products[f"{key}/{number}"] = compute()
         return piece
 
-    def _drop_pieces(self, key: str) -> None:
+    def drop_pieces(self, key: str) -> None:
+        """Release the parts of a step's product, once they are joined."""
         for piece in [one for one in self.products if one.startswith(f"{key}/")]:
             del self.products[piece]
-
-
-def _key(phase: str, name: str) -> str:
-    return f"{phase}: {name}"
-
-
-@contextmanager
-def _from_checkpoint(key: str) -> Iterator[None]:
-    """Say that a product cannot be used: what was just computed always can, so it comes from a checkpoint."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
-        what = f"the checkpoint holds a damaged product of {key!r} ({type(error).__name__}: {error})"
-        raise ValueError(f"{what}: remove the checkpoint and start again") from error

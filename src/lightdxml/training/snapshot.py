@@ -1,7 +1,7 @@
 """A training as facts for JSON and arrays, and back.
 
-Nothing in a snapshot is trusted. Compiled code takes what it is given, so everything is checked against what this
-training, with its data and settings, can come to.
+Nothing in a snapshot is trusted. Compiled code does not check its input. So every value is checked against what this
+training run, with its data and settings, can produce.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.persistence.arrays import check_finite
+from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.training.choose import CHOICES
 from lightdxml.training.plan import plan, shortlist_length
 from lightdxml.training.run import Run
 from lightdxml.training.state import Best, CycleState, DenseResult
-from lightdxml.views.base import Arrays, ModelSizes, expect, in_range
+from lightdxml.views.base import ModelSizes, expect, in_range
 from lightdxml.views.dense.classifier import ClassifierView
 from lightdxml.views.dense.label_encoder import LabelEncoder
 from lightdxml.views.dense.label_encoder import start as start_label_encoder
@@ -29,7 +29,7 @@ _MAX_STEPS = 2**53
 
 
 def pack(run: Run) -> tuple[Facts, Arrays]:
-    """Return a training as facts for JSON, and arrays."""
+    """Return a training run as facts for JSON, and arrays."""
     facts, arrays = _pack_dense(run) if run.result is not None else _pack_cycle(run)
     return {**facts, "history": run.history}, arrays
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,10 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import index as indexes
 from lightdxml.config import Config
+from lightdxml.kernels.precision import rounded
 from lightdxml.views.dense import label_encoder, train_classifier, train_encoder
 from lightdxml.views.dense.classifier import ClassifierView
-from lightdxml.views.dense.encoder import encode, normalize, normalized, rounded
+from lightdxml.views.dense.encoder import encode, normalize, normalized
 from lightdxml.views.dense.label_encoder import LabelEncoder
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.dense.train_classifier import Classifier
@@ -54,7 +56,7 @@ class Best:
 
 @dataclass
 class CycleState:
-    """All that Algorithm 1 is at a moment: a checkpoint of it continues to the same bits.
+    """The complete state of Algorithm 1. Training that is resumed from it gives the same bits.
 
     Attributes
     ----------
@@ -85,6 +87,16 @@ class CycleState:
     step: int = 0
     refreshes: int = 0
     best: Best | None = None
+
+    def mark(self) -> tuple[LabelEncoder, dict[str, Any]]:
+        """Return what a refresh changes before it can be checkpointed."""
+        return deepcopy(self.label_encoder), dict(self.rng.bit_generator.state)
+
+    def rewind(self, mark: tuple[LabelEncoder, dict[str, Any]]) -> None:
+        """Go back to a mark, as if the refresh had not begun."""
+        self.label_encoder, self.rng.bit_generator.state = mark
+        self.refreshes -= 1
+        self.shortlists = _no_shortlists()
 
 
 def start(data: TrainingData, config: Config, vectors: NDArray[np.float32] | None) -> CycleState:

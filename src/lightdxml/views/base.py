@@ -2,7 +2,7 @@
 
 A label's score combines what several views say about it. A view lives in one folder with its model and its training,
 and owns everything about itself: candidates, log-scores, explanations, storage, its memory and its line in `info`.
-`lightdxml.views` lists all of them.
+`lightdxml.views.registry` lists all of them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels.sparse import Csr
+from lightdxml.persistence.arrays import Arrays
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import ViewMemory
     from lightdxml.training.run import Run, TrainingData
 
 T = TypeVar("T")
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass
@@ -88,6 +87,25 @@ class ModelSizes:
     n_labels: int
 
 
+@dataclass(frozen=True)
+class ViewMemory:
+    """The memory of one view, in bytes.
+
+    Attributes
+    ----------
+    training
+        What training adds at its peak.
+    kept
+        What stays until the end of training: the view itself, and what its refit needs.
+    refit
+        What the refit on held-out documents adds at its peak.
+    """
+
+    training: int = 0
+    kept: int = 0
+    refit: int = 0
+
+
 class View(Protocol):
     """One view of labels.
 
@@ -97,10 +115,13 @@ class View(Protocol):
         How the view is called in weights, files and settings.
     about
         What it is, in a few words for people.
+    requires
+        Names of views without which it cannot be evaluated.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
+    requires: ClassVar[tuple[str, ...]]
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return candidates that are not among the known ones of each document; None if the view has none to offer."""
@@ -135,12 +156,15 @@ class View(Protocol):
         """Return the bytes that the view needs in training, after it, and in its refit."""
 
     @classmethod
-    def train(cls, run: Run) -> View | None:
-        """Train the view on the training documents, after the cycle; None if it is of no use for these data."""
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> View | None:
+        """Train the view on the training documents, after the cycle; None if it is of no use for these data.
 
-    @classmethod
-    def refit(cls, run: Run) -> View | None:
-        """Train the view again, held-out documents included; None to keep it as it is."""
+        `is_useful` says whether a view adds enough precision on validation documents. It can be asked about a small
+        version before an expensive one is trained.
+        """
+
+    def refit(self, run: Run) -> View:
+        """Return the view, trained again with held-out documents if these can change it."""
 
 
 def mean_slope(function: Callable[[float], float], start: float, step: float) -> float:

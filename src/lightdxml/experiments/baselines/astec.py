@@ -24,6 +24,7 @@ from lightdxml.experiments.baselines import reranker
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings, label_votes, rank_chunks
 from lightdxml.experiments.baselines.reranker import CHUNK, Reranker, Schedule, Scored
 from lightdxml.kernels import adam, parallel
+from lightdxml.kernels.precision import rounded
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model.blend import sigmoid, top_k
 from lightdxml.persistence import arrays
@@ -31,7 +32,7 @@ from lightdxml.validation import check_features, check_labels, split
 from lightdxml.views.base import Batch
 from lightdxml.views.dense import label_encoder, train_classifier, train_encoder
 from lightdxml.views.dense.classifier import logits_of
-from lightdxml.views.dense.encoder import Encoder, encode, normalized, rounded
+from lightdxml.views.dense.encoder import Encoder, encode, normalized
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.dense.train_classifier import Classifier
 from lightdxml.views.tree import clustering

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.experiments.baselines.base import Ranked, Settings, rank_chunks
+from lightdxml.kernels.precision import rounded
 from lightdxml.metrics import evaluate, inverse_propensity
 from lightdxml.model.blend import sigmoid, top_k
 from lightdxml.persistence import arrays
@@ -22,7 +23,7 @@ from lightdxml.training.choose import BETAS, CUTS, choose, mean_precision
 from lightdxml.views.base import Batch
 from lightdxml.views.dense import train_classifier, train_encoder
 from lightdxml.views.dense.classifier import logits_of
-from lightdxml.views.dense.encoder import Encoder, rounded
+from lightdxml.views.dense.encoder import Encoder
 from lightdxml.views.dense.options import DenseOptions
 
 SETTINGS = {"reranker_epochs": 15, "reranker_rate": 0.005, "reranker_halved_at": 10, "reranker_depth": 100}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import writing_text
 
-# The modules of the paper; all other phases of a training are summed up.
+# The modules of the paper; all other phases of a training run are summed up.
 MODULES = ("M1", "M2", "M3+M4", "re-ranker")
 # Every cell has these fields.
 _FIELDS = {"data", "method", "repeat", "seed", "threads", "status", "settings", "versions", "machine", "sizes"}

@@ -10,21 +10,23 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import classifier as kernels
 from lightdxml.kernels import parallel
-from lightdxml.kernels.precision import BIAS_BYTES, SCALE_BYTES, as_bits, dequantize_classifier, quantize_int8
-from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect, mean_slope
+from lightdxml.kernels.precision import BIAS_BYTES, SCALE_BYTES, as_bits, dequantize_classifier, quantize_int8, rounded
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, mean_slope
 from lightdxml.views.dense.encoder import (
     Encoder,
     check_scales,
     embeddings_of,
     feature_embeddings,
     restore_encoder,
-    rounded,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import ViewMemory
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ClassifierView:
 
     name: ClassVar[str] = "classifier"
     about: ClassVar[str] = "one-vs-all classifier on embeddings"
+    requires: ClassVar[tuple[str, ...]] = ("nearness",)
 
     encoder: Encoder
     W: NDArray[Any]
@@ -106,14 +109,13 @@ class ClassifierView:
         return cycle_memory(data, config, spilled)
 
     @classmethod
-    def train(cls, run: Run) -> ClassifierView | None:
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> ClassifierView | None:
         """Return the classifier that the cycle trained."""
         return run.dense.classifier
 
-    @classmethod
-    def refit(cls, run: Run) -> ClassifierView | None:
-        """Keep the view: a few more documents do not change embeddings."""
-        return None
+    def refit(self, run: Run) -> ClassifierView:
+        """Return the view as it is: a few more documents do not change embeddings."""
+        return self
 
 
 def logits_of(encoder: Encoder, W: NDArray[Any], batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import bag, parallel
-from lightdxml.kernels.precision import SCALE_BYTES, as_bits, dequantize, quantize_int8, row_width
+from lightdxml.kernels.precision import SCALE_BYTES, as_bits, dequantize, quantize_int8, rounded, row_width
 from lightdxml.kernels.sparse import Csr
-from lightdxml.persistence.arrays import MAX_VALUE, check_finite
-from lightdxml.views.base import Arrays, Batch, expect
+from lightdxml.persistence.arrays import MAX_VALUE, Arrays, check_finite
+from lightdxml.views.base import Batch, expect
 
 _ROWS = 1024
 
@@ -72,7 +72,7 @@ def restore_encoder(arrays: Arrays, facts: dict[str, Any], n_features: int) -> E
     dim = row_width(vectors) if vectors.ndim == 2 else 0
     expect_vectors(vectors, "encoder.vectors", n_features, dim)
     if dim < 1 or not isinstance(facts["relu"], bool):
-        raise ValueError("its encoder has no dimensions, or a ReLU that is neither on nor off")
+        raise ValueError("its encoder has 0 dimensions, or an invalid value of relu")
     residual = None
     if "encoder.residual" in arrays:
         R = expect(arrays["encoder.residual"], "encoder.residual", (dim, dim), np.float32)
@@ -163,16 +163,6 @@ def normalize(matrix: NDArray[np.float32]) -> None:
     """Scale rows to length 1 in place; rows of zeros stay zeros."""
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))[:, None]
     np.divide(matrix, norms, out=matrix, where=norms > 0)
-
-
-def rounded(array: NDArray[np.float32], precision: str) -> NDArray[Any]:
-    """Return a copy in the precision of the stored model; in float32 if float16 would overflow.
-
-    >>> rounded(np.array([0.1], dtype=np.float32), "float16").dtype
-    dtype('float16')
-    """
-    fits = precision == "float16" and bool(max(array.max(initial=0), -array.min(initial=0)) < np.finfo(np.float16).max)
-    return array.astype(np.float16 if fits else np.float32)
 
 
 def quantized(vectors: NDArray[Any], precision: str) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lightdxml import index as indexes
-from lightdxml.resources.estimate import ViewMemory
+from lightdxml.views.base import ViewMemory
 
 if TYPE_CHECKING:
     from lightdxml.config import Config

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from lightdxml import index as indexes
 from lightdxml.index.base import Index
 from lightdxml.kernels.precision import dequantize
-from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect, in_range, is_ascending
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range, is_ascending
 from lightdxml.views.dense.encoder import (
     Encoder,
     check_scales,
@@ -23,9 +24,11 @@ from lightdxml.views.dense.encoder import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import ViewMemory
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
 
 _PREFIX = "nearness."
 
@@ -48,6 +51,7 @@ class NearnessView:
 
     name: ClassVar[str] = "nearness"
     about: ClassVar[str] = "cosine of document and label embeddings"
+    requires: ClassVar[tuple[str, ...]] = ()
 
     encoder: Encoder
     labels: NDArray[np.int32]
@@ -127,16 +131,13 @@ class NearnessView:
     @classmethod
     def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
         """Return nothing: the classifier view counts the whole cycle."""
-        from lightdxml.resources.estimate import ViewMemory
-
         return ViewMemory()
 
     @classmethod
-    def train(cls, run: Run) -> NearnessView | None:
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> NearnessView | None:
         """Return the index that the cycle built."""
         return run.dense.nearness
 
-    @classmethod
-    def refit(cls, run: Run) -> NearnessView | None:
+    def refit(self, run: Run) -> NearnessView:
         """Return the view with labels that only held-out documents have, if there are any."""
-        return run.dense.with_new_labels(run)
+        return run.dense.with_new_labels(run) or self

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import inverted_index, parallel
-from lightdxml.kernels.precision import as_bits
+from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.kernels.sparse import Csr
-from lightdxml.views.base import Arrays, Batch, expect, in_range, is_ascending, is_indptr
-from lightdxml.views.dense.encoder import rounded
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, expect, in_range, is_ascending, is_indptr
 
 _DOCUMENTS = 256
 

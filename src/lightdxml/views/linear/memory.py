@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.resources.estimate import ViewMemory
+from lightdxml.views.base import ViewMemory
 from lightdxml.views.linear.options import FINAL_ROUND
 from lightdxml.views.linear.solver import Negatives, Problem, solve
 from lightdxml.views.linear.train import frequent_cost, solver_documents, split_by_frequency

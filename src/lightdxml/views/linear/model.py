@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, mean_slope
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, mean_slope
 from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, hinge_log_score, restore_index, search
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import ViewMemory
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class LinearView:
 
     name: ClassVar[str] = "linear"
     about: ClassVar[str] = "sparse linear classifier on the features"
+    requires: ClassVar[tuple[str, ...]] = ()
 
     index: InvertedIndex
     proposals: int
@@ -88,18 +92,17 @@ class LinearView:
         return memory(data, config)
 
     @classmethod
-    def train(cls, run: Run) -> LinearView | None:
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> LinearView | None:
         """Train the view on the training documents."""
         from lightdxml.views.linear.train import train
 
         return train(run) if run.config.linear.enabled else None
 
-    @classmethod
-    def refit(cls, run: Run) -> LinearView | None:
-        """Train the labels of the held-out documents again, with these documents."""
+    def refit(self, run: Run) -> LinearView:
+        """Return the view with the labels of the held-out documents trained again, with these documents."""
         from lightdxml.views.linear.train import refit
 
-        return refit(run)
+        return refit(self, run)
 
 
 def hinge_contributions(index: InvertedIndex, batch: Batch, label: int) -> Contributions:

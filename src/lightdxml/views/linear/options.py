@@ -57,12 +57,12 @@ class LinearOptions:
     frequent_work: int = setting(
         500_000_000, "Features read per pass over the frequent labels, which are trained on all documents.", low=0
     )
-    document_work: int = setting(25, "What reading a document costs, in features, on top of its features.", low=0)
+    document_work: int = setting(25, "Fixed cost of reading a document, counted in features.", low=0)
     frequent_costs: tuple[float, ...] = setting(
-        (0.25, 0.5, 1.0), "Costs tried on frequent labels; noisy tags want less."
+        (0.25, 0.5, 1.0), "Values of C to try for frequent labels; noisy labels need a lower C."
     )
     tried_labels: int = setting(16, "Frequent labels on which these costs are tried.", low=1)
-    held_out_every: int = setting(5, "One in so many documents is held out to compare these costs.", low=2)
+    held_out_every: int = setting(5, "Every n-th document is held out to compare these costs.", low=2)
     proposals: int = setting(100, "Candidate labels per document that the view proposes.", low=0)
 
     def __post_init__(self) -> None:

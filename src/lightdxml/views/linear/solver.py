@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import inverted_index, linear, parallel
+from lightdxml.kernels.precision import rounded
 from lightdxml.kernels.sparse import Csr, Pattern
-from lightdxml.views.base import Arrays, expect, in_range
-from lightdxml.views.dense.encoder import rounded
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex
 from lightdxml.views.linear.options import SolverOptions
 

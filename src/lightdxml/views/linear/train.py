@@ -17,11 +17,13 @@ from scipy.sparse import csr_matrix, diags
 
 from lightdxml.kernels import linear as kernels
 from lightdxml.kernels.sparse import Pattern
-from lightdxml.views.base import Arrays, Batch, expect, in_range
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, search
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import COST_TRIAL, FINAL_ROUND, FIRST_ROUND, FREQUENT, LinearOptions
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted, one_group, solve
+from lightdxml.views.linear.steps import solve_step, solved
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
@@ -43,32 +45,30 @@ def train(run: Run) -> LinearView:
         every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
-    def against(hard: NDArray[np.int32], solver: Any) -> Problem:
+    def hard_problem(hard: NDArray[np.int32], solver: Any) -> Problem:
         negatives = negatives_of(data.Y, _near(run), hard, rest, options)
         return Problem(documents, data.label_to_docs, rest, negatives, solver, seed)
 
     def first_round() -> InvertedIndex:
         nothing = np.empty((data.X.shape[0], 0), dtype=np.int32)
-        first = run.solve(_PHASE, _FIRST, rest, lambda: against(nothing, FIRST_ROUND))
+        first = solve_step(run, _PHASE, _FIRST, rest, lambda: hard_problem(nothing, FIRST_ROUND))
         return _inverted([first], run, "float32", frequent[:0])
 
-    on_all = run.solve(_PHASE, _FREQUENT, frequent, all_documents)
+    on_all = solve_step(run, _PHASE, _FREQUENT, frequent, all_documents)
     hard = _hard_negatives(run, first_round)
     run.forget(_PHASE, _FIRST)
-    final = run.solve(_PHASE, _FINAL, rest, lambda: against(hard, FINAL_ROUND))
+    final = solve_step(run, _PHASE, _FINAL, rest, lambda: hard_problem(hard, FINAL_ROUND))
     return LinearView(_inverted([on_all, final], run, run.config.precision, on_all.classes), options.proposals)
 
 
-def refit(run: Run) -> LinearView:
+def refit(view: LinearView, run: Run) -> LinearView:
     """Train the labels of held-out documents again, with these documents.
 
     Frequent labels stay: a few documents more add nothing to them.
     """
-    data, options, view = run.data, run.config.linear, run.views["linear"]
-    assert isinstance(view, LinearView)
-    every = run.all_data
+    data, every, options = run.data, run.all_data, run.config.linear
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
-    on_all, final = run.solved(_PHASE, _FREQUENT, frequent), run.solved(_PHASE, _FINAL, rest)
+    on_all, final = solved(run, _PHASE, _FREQUENT, frequent), solved(run, _PHASE, _FINAL, rest)
     labels = np.setdiff1d(data.Y_validation.indices, frequent).astype(np.int32)
 
     def problem() -> Problem:
@@ -78,7 +78,7 @@ def refit(run: Run) -> LinearView:
         negatives, seed = negatives_of(every.Y, near, hard, labels, options), run.config.random_state
         return Problem(solver_documents(every), every.label_to_docs, labels, negatives, FINAL_ROUND, seed)
 
-    again = run.solve(f"refit {_PHASE}", "labels of held-out documents", labels, problem)
+    again = solve_step(run, f"refit {_PHASE}", "labels of held-out documents", labels, problem)
     # Of a label that was trained twice the last weights count.
     trained = [on_all, final, again]
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
@@ -119,7 +119,7 @@ class FrequentCost:
 
 
 def frequent_cost(data: TrainingData, config: Config) -> FrequentCost:
-    """Return the cost with which some frequent labels rank held-out documents best; computed once per training."""
+    """Return the cost with which some frequent labels rank held-out documents best; computed once per `data`."""
     return data.memo(("frequent cost", config.linear), lambda: _choose_cost(data, config))
 
 

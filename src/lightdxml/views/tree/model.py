@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.views.base import Arrays, Batch, Contributions, ModelSizes, Proposal, expect, in_range
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, restore_index, search
 from lightdxml.views.linear.model import hinge_contributions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lightdxml.config import Config
-    from lightdxml.resources.estimate import ViewMemory
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
 
 # Nodes of candidates that are scored together.
 _NODES = 2_000_000
@@ -40,6 +43,7 @@ class TreeView:
 
     name: ClassVar[str] = "tree"
     about: ClassVar[str] = "label trees"
+    requires: ClassVar[tuple[str, ...]] = ()
 
     index: InvertedIndex
     paths: NDArray[np.int32]
@@ -71,14 +75,17 @@ class TreeView:
             some = batch if step >= len(labels) else Batch(batch.X[start : start + step])
             penalties = hinge_log_score(search(self.index, some, 0, nodes)[2], nodes)
             total[start : start + step] = penalties.reshape(*part.shape, depth).sum(axis=2)
+        # A label in no tree has no margins: it scores as if all of them were 0.
+        total[(labels >= 0) & (self.paths[labels, 0] < 0)] = -depth
         return total
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
         """Return what each feature adds to the log-score, summed over the nodes of the label's paths."""
-        nodes = [node for node in self.paths[label].tolist() if node >= 0]
-        parts = [hinge_contributions(self.index, batch, node) for node in nodes]
-        features = np.sum([part.features for part in parts], axis=0) if parts else np.zeros(batch.X.nnz)
-        return Contributions(sum(part.base for part in parts), features)
+        nodes = self.paths[label].tolist()
+        if nodes[0] < 0:
+            return Contributions(-float(len(nodes)), np.zeros(batch.X.nnz))
+        parts = [hinge_contributions(self.index, batch, node) for node in nodes if node >= 0]
+        return Contributions(sum(part.base for part in parts), np.sum([part.features for part in parts], axis=0))
 
     def arrays(self) -> Arrays:
         """Return weights and paths."""
@@ -121,15 +128,14 @@ class TreeView:
         return memory(data, config)
 
     @classmethod
-    def train(cls, run: Run) -> TreeView | None:
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> TreeView | None:
         """Grow trees on the training documents, if they can be of use."""
         from lightdxml.views.tree.train import train
 
-        return train(run)
+        return train(run, is_useful)
 
-    @classmethod
-    def refit(cls, run: Run) -> TreeView | None:
-        """Grow the trees again, held-out documents included."""
+    def refit(self, run: Run) -> TreeView:
+        """Return the same trees, trained again with held-out documents."""
         from lightdxml.views.tree.train import refit
 
-        return refit(run)
+        return refit(self, run)

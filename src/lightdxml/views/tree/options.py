@@ -25,8 +25,8 @@ class TreeOptions:
     branching: int = setting(64, "Clusters below the root, and below each cluster of an upper level.", low=2)
     max_leaf: int = setting(24, "Labels per cluster of the lowest level, at most.", low=1)
     cost: float = setting(1.0, "Cost C of an error.", above=0, high=1_000_000)
-    min_labels: int = setting(2048, "With fewer labels no tree is tried: the linear view does it.", low=0)
-    max_documents_per_label: float = setting(20.0, "With more documents per label no tree is tried.", low=0)
+    min_labels: int = setting(2048, "Labels from which on trees are tried; below, the linear view is enough.", low=0)
+    max_documents_per_label: float = setting(20.0, "Documents per label above which no label tree is tried.", low=0)
     max_trees: int = setting(3, "Trees in the ensemble, at most.", low=1, high=100)
     # With few documents per label other clusters change little of what can be learned.
     ensemble_from: float = setting(4.0, "Documents per label from which on more than one tree is grown.", low=0)

@@ -6,7 +6,7 @@ close to it, and its bias is learned.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from typing import TYPE_CHECKING
@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.resources.estimate import ViewMemory
-from lightdxml.views.base import Arrays, expect, in_range
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import ViewMemory, expect, in_range
 from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
+from lightdxml.views.linear.steps import solve_step
 from lightdxml.views.linear.train import solver_documents
 from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_labels
 from lightdxml.views.tree.model import TreeView
@@ -27,6 +28,7 @@ from lightdxml.views.tree.options import SOLVER, TreeOptions
 if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
 
 _PHASE = "label tree"
 # Weights of one tree relative to the linear view, and bytes per entry of the centroids while they are computed.
@@ -46,10 +48,10 @@ def levels(n_labels: int, options: TreeOptions) -> tuple[int, ...]:
     return (*(top**i for i in range(1, 10) if top**i < lowest), lowest)
 
 
-def is_useful(n_labels: int, n_pairs: int, options: TreeOptions) -> bool:
+def may_help(n_labels: int, n_pairs: int, options: TreeOptions) -> bool:
     """Return whether trees may help: with few labels, or many documents per label, the linear view is enough.
 
-    >>> [is_useful(*sizes, TreeOptions()) for sizes in ((4000, 20_000), (4000, 200_000), (1000, 5000))]
+    >>> [may_help(*sizes, TreeOptions()) for sizes in ((4000, 20_000), (4000, 200_000), (1000, 5000))]
     [True, False, False]
     """
     return n_labels >= options.min_labels and n_pairs < options.max_documents_per_label * n_labels
@@ -64,24 +66,22 @@ def tree_count(n_labels: int, n_pairs: int, options: TreeOptions) -> int:
     return options.max_trees if n_pairs >= options.ensemble_from * n_labels else 1
 
 
-def train(run: Run) -> TreeView | None:
-    """Grow trees on the training documents; None where they are of no use."""
+def train(run: Run, is_useful: Callable[[View], bool]) -> TreeView | None:
+    """Grow trees on the training documents; None where they are of no use. The first tree decides about the others."""
     data, options = run.data, run.config.tree
-    if not options.enabled or not is_useful(len(data.known_labels), data.Y.nnz, options):
+    if not options.enabled or not may_help(len(data.known_labels), data.Y.nnz, options):
         return None
     few = data.X_validation.shape[0] < run.config.blend.min_documents
     n_trees = 1 if few else tree_count(len(data.known_labels), data.Y.nnz, options)
     trees = _trees(run, _PHASE, data)
     first = [next(trees)]
-    if n_trees > 1 and not run.is_worth(_ensemble(run, first)):
+    if n_trees > 1 and not is_useful(_ensemble(run, first)):
         return None
     return _ensemble(run, [*first, *islice(trees, n_trees - 1)])
 
 
-def refit(run: Run) -> TreeView:
+def refit(view: TreeView, run: Run) -> TreeView:
     """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
-    view = run.views["tree"]
-    assert isinstance(view, TreeView)
     return _ensemble(run, list(islice(_trees(run, f"refit {_PHASE}", run.all_data), view.n_trees)))
 
 
@@ -186,13 +186,13 @@ def _separate(
     negatives = Negatives(groups, indptr, members, (cost, cost), None)
     seed = run.config.random_state
     problem = Problem(documents, level.cluster_to_docs, clusters, negatives, SOLVER, seed)
-    return run.solve(phase, name, clusters, lambda: problem)
+    return solve_step(run, phase, name, clusters, lambda: problem)
 
 
 def memory(data: TrainingData, config: Config) -> ViewMemory:
     """Return the bytes of growing trees: centroids, weights of all nodes, their inverted index."""
     options, n_labels = config.tree, len(data.known_labels)
-    if not (options.enabled and config.linear.enabled) or not is_useful(n_labels, data.Y.nnz, options):
+    if not (options.enabled and config.linear.enabled) or not may_help(n_labels, data.Y.nnz, options):
         return ViewMemory()
     n_trees = tree_count(n_labels, data.Y.nnz, options)
     weights = round(n_trees * _WEIGHTS_PER_LINEAR * expected_weights(data, config))

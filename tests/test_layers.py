@@ -1,0 +1,55 @@
+"""Imports go one way: what docs/architecture.md promises."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "lightdxml"
+# What each package may import when it is loaded, besides itself and the modules that all layers share.
+SHARED = {"settings", "metrics", "progress", "plotting", "__version__", "resources.system"}
+MAY_IMPORT = {
+    "kernels": set(),
+    "data": {"kernels"},
+    "text": {"kernels", "data"},
+    "index": {"kernels"},
+    "persistence": set(),
+    "views": {"kernels", "index", "persistence"},
+    "model": {"kernels", "views", "persistence", "text", "config"},
+    "resources": {"views", "config"},
+    "training": {"kernels", "index", "views", "model", "persistence", "resources", "config", "validation"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Return what a module imports when it is loaded; imports for type checkers and within functions do not count."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            own = node.module == "lightdxml"
+            names = [f"lightdxml.{alias.name}" for alias in node.names] if own else [node.module]
+        found |= set(names)
+    return found
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_the_layers_below_it(package: str) -> None:
+    for path in (SOURCE / package).rglob("*.py"):
+        own = {name.removeprefix("lightdxml.") for name in imported(path) if name.startswith("lightdxml.")}
+        assert {name.split(".")[0] for name in own - SHARED} <= {package, *SHARED, *MAY_IMPORT[package]}, path
+
+
+def test_only_kernels_import_numba() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name != "kernels":
+            assert not {name.split(".")[0] for name in imported(path)} & {"numba", "llvmlite"}, path
+
+
+def test_only_plots_import_matplotlib() -> None:
+    allowed = {SOURCE / "report", SOURCE / "experiments" / "bench"}
+    for path in SOURCE.rglob("*.py"):
+        if path.parent not in allowed and path.name != "plotting.py":
+            assert "matplotlib" not in {name.split(".")[0] for name in imported(path)}, path
