@@ -56,16 +56,17 @@ def test_folder_around_the_files_is_removed_but_not_folders_next_to_files(site: 
     ("test", "found"),
     [
         (b"2 3 4\n3 0:1\n3 0:1\n", "found 2 test documents, expected 1 test documents"),
-        (b"1 3 4\n9 0:1\n", r"Tiny\.unchecked.Tiny.test\.txt, line 2: found label id '9'"),
+        (b"1 3 4\n9 0:1\n", r"Tiny\.unpacked.Tiny.test\.txt, line 2: found label id '9'"),
     ],
 )
 def test_wrong_and_unreadable_data_sets_are_kept_aside(site: Site, tmp_path: Path, test: bytes, found: str) -> None:
     wrong = zipped(("Tiny/train.txt", TRAIN[1]), ("Tiny/test.txt", test))
     site.answers(file(wrong), file(SET))
+    kept = r".*Tiny\.zip, unpacked in .*Tiny\.unpacked"
     for url in (site.url, None):
-        with pytest.raises(DataError, match=rf"{found}.* \(the archive is kept as .*Tiny\.zip; --force downloads"):
+        with pytest.raises(DataError, match=rf"{found}.* \(the archive is kept as {kept}; --force downloads"):
             get(url)
-        assert names(tmp_path) == ["Tiny.unchecked", "Tiny.zip"]
+        assert names(tmp_path) == ["Tiny.unpacked", "Tiny.zip"]
         assert (tmp_path / "Tiny.zip").read_bytes() == wrong
     get(site.url, force=True)
     assert names(tmp_path) == ["Tiny"]
@@ -75,7 +76,7 @@ def test_broken_archive_is_kept(site: Site, tmp_path: Path) -> None:
     damaged = bytearray(BODY)
     damaged[1000] ^= 1  # only the checksum of the content shows it
     site.answers(file(bytes(damaged)))
-    with pytest.raises(DataError, match=r"Tiny\.zip: found a broken archive"):
+    with pytest.raises(DataError, match=r"Tiny\.zip: found a broken archive.* kept as .*Tiny\.zip; --force"):
         get(site.url)
     assert names(tmp_path) == ["Tiny.zip"]
 
@@ -97,6 +98,17 @@ def test_force_replaces_the_folder_only_if_the_new_one_is_right(site: Site, tmp_
     get(site.url, force=True)
     assert names(tmp_path / "Tiny") == ["readme.txt", "test.txt", "train.txt"]
     assert names(tmp_path) == ["Tiny"]
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "missing"])
+def test_force_replaces_a_link_and_keeps_its_target(site: Site, tmp_path: Path, target: str) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    put(tmp_path / "elsewhere", "mine.txt", b"mine")
+    (tmp_path / "Tiny").symlink_to(tmp_path / target, target_is_directory=True)
+    site.answers(file(SET))
+    assert names(get(site.url, force=True)) == ["test.txt", "train.txt"]
+    assert not (tmp_path / "Tiny").is_symlink()
+    assert names(tmp_path / "elsewhere") == ["mine.txt"]
 
 
 def test_archive_or_folder_from_a_manual_download_is_used_and_kept(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import random
 import struct
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,13 @@ def sparse_header(name: str, size: int) -> bytes:
     return bytes(raw)
 
 
+def header(size: int) -> bytes:
+    """Return a tar header; tarfile writes negative sizes in base 256."""
+    info = tarfile.TarInfo("a")
+    info.size = size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
 def long_name_bomb(zeros: bytes) -> bytes:
     info = tarfile.TarInfo("@LongLink")
     info.type, info.size = tarfile.GNUTYPE_LONGNAME, (1 << 33) - 1
@@ -152,6 +160,23 @@ def test_sparse_file_in_a_tar_is_rejected(tmp_path: Path) -> None:
     body = gzip.compress(sparse_header("hole", 1 << 32) + b"\0" * 1024)
     with pytest.raises(DataError, match="a link or a device, 'hole'"):
         unpack(put(tmp_path, "x.tgz", body), tmp_path / "x")
+
+
+def test_negative_size_in_a_tar_does_not_lead_back_to_its_header(tmp_path: Path) -> None:
+    archive = put(tmp_path, "x.tgz", gzip.compress(header(0) + header(-512) + b"\0" * 20_000))
+    try:
+        unpack(archive, tmp_path / "x")
+    except DataError as error:
+        assert "a negative size of 'a'" in str(error)
+    else:  # a Python in which this is fixed: the tar ends there
+        assert names(tmp_path / "x") == ["a"]
+
+
+def test_python_that_cannot_unpack_tars_safely_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    with pytest.raises(DataError, match=r"a tar and Python 3\..*, expected Python 3\.10\.12, 3\.11\.4 or later"):
+        unpack(put(tmp_path, "x.tgz", ARCHIVES["x.tar.gz"]), tmp_path / "x")
+    assert names(tmp_path) == ["x.tgz"]
 
 
 def test_small_archives_may_have_any_compression_ratio(tmp_path: Path) -> None:
@@ -245,6 +270,18 @@ def test_file_with_a_file_in_it_is_rejected(tmp_path: Path, kind: str) -> None:
 def test_file_that_is_not_an_archive_is_rejected(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(DataError, match=r"expected a zip or a tar of type gz, bz2 or xz"):
         unpack(put(tmp_path, "x.zip", content), tmp_path / "x")
+
+
+@pytest.mark.parametrize("content", [b"", b"2 3 4\n0,2 1:0.5\n", NOISE])
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_single_compressed_file_is_rejected_in_one_line(
+    tmp_path: Path, compress: Callable[[bytes], bytes], content: bytes
+) -> None:
+    expected = "found a compressed file that is not a tar, expected a zip or a tar of type gz, bz2 or xz"
+    with pytest.raises(DataError, match=expected) as caught:
+        unpack(put(tmp_path, "x.gz", compress(content)), tmp_path / "x")
+    assert "\n" not in str(caught.value)
+    assert names(tmp_path) == ["x.gz"]
 
 
 def test_missing_archive_raises_file_not_found_and_leaves_nothing(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.model.candidates import find_candidates
+from lightdxml.report import analysis
 from lightdxml.report.analysis import DEPTH, Measured, Outcome, by_frequency, measure, outcome
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
@@ -66,6 +68,16 @@ def test_labels_are_counted_as_by_hand() -> None:
     assert counted.wrong.tolist() == [0, 0, 3, 0]
     assert counted.missed.tolist() == [0, 1, 0, 1]
     assert counted.confusions == [(1, 2, 1), (3, 2, 1)]
+
+
+def test_many_confusions_are_counted_on_every_nth_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They took several GB for millions of documents."""
+    monkeypatch.setattr(analysis, "_MAX_PAIRS", 4)
+    Y, ranked = csr_matrix([[1, 0]] * 9), np.ones((9, 1), dtype=np.int32)
+    counted = outcome(Measured(Y, ranked, np.zeros(ranked.shape, dtype=np.float32), 0.0))
+    assert counted.step == 3
+    assert counted.confusions == [(0, 1, 3)]
+    assert counted.missed.tolist() == [9, 0]
 
 
 def test_bins_reach_from_unseen_labels_to_the_most_frequent() -> None:

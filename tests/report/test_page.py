@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
-from lightdxml.report import training
+from lightdxml.report import analysis, training
 from tests.support.commands import run
 
 HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
@@ -144,7 +144,14 @@ def test_the_report_has_the_same_bytes_at_any_number_of_threads(
 
 
 @pytest.mark.parametrize(
-    "history", [[], [{}], [{"phase": "tail", "curve": 5}], [{"phase": "tail", "curve": [[0, {"P@1": 1}]]}]]
+    "history",
+    [
+        [],
+        [{}],
+        [{"phase": "tail", "curve": 5}],
+        [{"phase": "tail", "curve": [[0, {"P@1": 1}]]}],
+        [{"phase": "index", "seconds": 10**400}],
+    ],
 )
 def test_a_model_of_features_without_names_and_history_has_a_report(
     tmp_path: Path, history: list[dict[str, Any]]
@@ -160,6 +167,16 @@ def test_a_model_of_features_without_names_and_history_has_a_report(
     assert "label 2" in words
     assert "no record of its training" in words
     assert "TRAINING-DATA" in words
+
+
+def test_confusions_of_few_documents_are_marked(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Counted on one in" not in page
+    monkeypatch.setattr(analysis, "TOP", 1)  # the first 5 of 3 labels miss none
+    monkeypatch.setattr(analysis, "_MAX_PAIRS", 0.1)
+    monkeypatch.chdir(folder)
+    run("report", folder / "model", "--data", folder / "tiny", "--out", "few.html")
+    assert re.search(r"Counted on one in \d+ documents\.", (folder / "few.html").read_text(encoding="utf-8"))
+    (folder / "few.html").unlink()
 
 
 def test_other_files_are_not_overwritten(folder: Path, tmp_path: Path) -> None:
@@ -181,6 +198,7 @@ def test_the_chart_of_gamma_shows_the_grid_at_the_chosen_beta(four_views: LightD
     shown = training.weights(four_views.model_, [{"phase": "blend", "beta": 0.2, "gamma": 0.4, "grid": grid}])
     assert "γ: 0 dense views only, 1 linear view only" in shown
     assert "<b>0.4 ✓</b>" in shown
+    assert "(averaged with those of the next γ on both sides) are within" in shown
     assert "60.60" in shown
     assert "60.50" not in shown.split("<table")[-1].split("<b>")[1], "the row of the other β"
 

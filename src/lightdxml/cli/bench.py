@@ -131,8 +131,11 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     """Run a plan, print tables and write reports; exit with code 1 if there are no results."""
     from lightdxml.experiments.bench import grid
 
-    # Like Ctrl-C, SIGTERM stops the running cell too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Like Ctrl-C, these stop the running cell too. nohup ignores SIGHUP; Windows does not have it.
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
     note("reading the data")
     try:
         cells = grid.run(plan, lambda text: errors.print(text, end="", markup=False, highlight=False, soft_wrap=True))

@@ -37,8 +37,7 @@ def run(
     """Write an HTML report about a model.
 
     It shows accuracy on test documents, rare and frequent labels, confused labels, examples, training, time and
-    memory. If the data set has no test part, all of its
-    documents are used.
+    memory. If the data set has no test part, all of its documents are used.
 
     Example: `lightdxml report my-model --data see-also`
     """

@@ -50,7 +50,7 @@ def get(
     if not force and home.is_dir() and any(home.iterdir()):
         return home
     source = entry.url(raw) if url is None else url
-    archive, fresh = (home.with_name(f"{home.name}{suffix}") for suffix in (".zip", ".unchecked"))
+    archive, fresh = (home.with_name(f"{home.name}{suffix}") for suffix in (".zip", ".unpacked"))
     downloaded = force or url is not None or not archive.exists()
     if downloaded:
         try:
@@ -63,9 +63,12 @@ def get(
         content = innermost(unpack(archive, fresh))
         _check_sizes(entry, raw, content)
     except DataError as error:
-        expected = f"{error.expected} (the archive is kept as {archive}; --force downloads it again)"
+        kept = f"{archive}, unpacked in {fresh}" if fresh.exists() else f"{archive}"
+        expected = f"{error.expected} (the archive is kept as {kept}; --force downloads it again)"
         raise DataError(error.path, error.found, expected, line=error.line) from error
     # If the process is killed here, the archive is still there.
+    if home.is_symlink():
+        home.unlink()  # rmtree does not remove links
     shutil.rmtree(home, ignore_errors=True)
     content.replace(home)
     shutil.rmtree(fresh, ignore_errors=True)

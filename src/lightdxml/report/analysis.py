@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +23,8 @@ from lightdxml.views.base import Batch
 DEPTH = 10
 TOP = 5
 _DOCUMENTS = 8192
+# With more pairs of a missed and a wrong label, confusions are counted on fewer documents, to save memory.
+_MAX_PAIRS = 20_000_000
 # Where the bins of label frequencies begin, and the end of the last one.
 _BINS = (0, 1, 2, 4, *(step * 10**power + 1 for power in range(1, 9) for step in (1, 3)))
 
@@ -137,12 +140,15 @@ class Outcome:
         Documents per label: with the label, with the label predicted, and with both.
     confusions
         Two labels, and the number of documents in which the first is missed and the second wrongly predicted.
+    step
+        Confusions are counted on every `step`-th document.
     """
 
     true: NDArray[np.int64]
     predicted: NDArray[np.int64]
     found: NDArray[np.int64]
     confusions: list[tuple[int, int, int]]
+    step: int = 1
 
     @property
     def wrong(self) -> NDArray[np.int64]:
@@ -169,13 +175,15 @@ def outcome(measured: Measured, limit: int = 20) -> Outcome:
     predicted = _as_matrix(measured.ranked[:, :TOP], Y.shape[1])
     found = csr_matrix(Y.multiply(predicted))
     missed, wrong = (binary_labels(matrix - found, "Y").astype(np.int32) for matrix in (Y, predicted))
-    together = csr_matrix(missed.T @ wrong)
+    n_pairs = int(np.diff(missed.indptr).astype(np.int64) @ np.diff(wrong.indptr))
+    step = max(1, math.ceil(n_pairs / _MAX_PAIRS))
+    together = csr_matrix(missed[::step].T @ wrong[::step])
     together.sort_indices()
     pairs = together.tocoo()
     first = np.argsort(-pairs.data, kind="stable")[:limit]
     confusions = np.column_stack([pairs.row[first], pairs.col[first], pairs.data[first]])
     true, given, both = (np.bincount(matrix.indices, minlength=Y.shape[1]) for matrix in (Y, predicted, found))
-    return Outcome(true, given, both, [(missed, wrong, n) for missed, wrong, n in confusions.tolist()])
+    return Outcome(true, given, both, [(missed, wrong, n) for missed, wrong, n in confusions.tolist()], step)
 
 
 def most(counts: NDArray[np.int64], limit: int = 10) -> list[int]:

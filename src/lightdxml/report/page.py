@@ -87,7 +87,7 @@ def page(subject: Subject) -> str:
     """Return the whole page, without the history if it is not as training writes it: it is read from a file."""
     try:
         return _page(subject)
-    except (TypeError, ValueError, LookupError):
+    except (TypeError, ValueError, LookupError, ArithmeticError):
         return _page(replace(subject, history=()))
 
 
@@ -197,9 +197,12 @@ def _frequency(subject: Subject, counted: Outcome) -> str:
 def _confusions(subject: Subject, counted: Outcome) -> str:
     if not counted.missed.any() and not counted.wrong.any():
         return note("There are none: all true labels are predicted, and no others.")
+    step = "" if counted.step == 1 else f" Counted on one in {counted.step:,} documents."
     rows = [[subject.label(missed), subject.label(wrong), f"{n:,}"] for missed, wrong, n in counted.confusions]
     return (
-        note(f"The first label is true, but not among the first {TOP} predictions. The second is, but it is wrong.")
+        note(
+            f"The first label is true, but not among the first {TOP} predictions. The second is, but it is wrong.{step}"
+        )
         + table(("missed", "predicted instead", "documents"), rows, words=(0, 1))
         + side_by_side(
             "<h3>Most often wrong</h3>\n" + _labels(subject, ("wrong", "predicted"), counted.wrong, counted.predicted),

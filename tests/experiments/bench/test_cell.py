@@ -61,7 +61,16 @@ def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pyte
     found = cell.run(job)
     assert found["held_settings"] == {"neighbors": 7}
     shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, **found}
-    assert "`neighbors=20`; adjusted in training on tiny: `neighbors=7`" in settings_list([shown])
+    assert "`neighbors=20`; adjusted in training: `neighbors=7`" in settings_list([shown])
+
+
+@pytest.mark.parametrize("warm_up", [0, 20])
+def test_single_documents_are_timed_for_a_limited_time(monkeypatch: pytest.MonkeyPatch, warm_up: int) -> None:
+    monkeypatch.setattr(cell, "_SINGLE_SECONDS", -1.0)
+    monkeypatch.setattr(cell, "_WARM_UP", warm_up)
+    times = iter([7.0])
+    monkeypatch.setattr(cell, "_rank_ms", lambda *_: next(times))
+    assert cell._single_ms(method("knn")(), csr_matrix((3, 4))) == {"p50": 7.0, "p99": 7.0}
 
 
 def test_compilation_does_not_count_as_training_time(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

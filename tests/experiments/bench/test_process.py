@@ -8,14 +8,18 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from lightdxml.experiments.bench import process
+from lightdxml.cli import app
+from lightdxml.experiments.bench import grid, process
 from lightdxml.experiments.bench.cell import Job
 from tests.experiments.bench.conftest import FakeCell
+from tests.support.commands import run as run_command
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
@@ -46,6 +50,17 @@ def ends(pid: int) -> bool:
         time.sleep(0.05)
     os.kill(pid, signal.SIGKILL)
     return False
+
+
+def send_later(number: int, log: Path) -> None:
+    """Send this process a signal as soon as the cell has written a line."""
+
+    def send() -> None:
+        while not (log.exists() and log.read_text().endswith("\n")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=send, daemon=True).start()
 
 
 def test_a_failed_process_reports_the_last_line_of_its_output(tmp_path: Path, fake_cell: FakeCell) -> None:
@@ -94,16 +109,48 @@ def test_child_processes_do_not_outlive_a_cell(tmp_path: Path, fake_cell: FakeCe
 def test_an_interrupted_benchmark_stops_its_cell(tmp_path: Path, fake_cell: FakeCell) -> None:
     fake_cell.does("print(os.getpid(), flush=True)", "time.sleep(60)")
     log = log_of(tmp_path)
-
-    def interrupt() -> None:
-        while not (log.exists() and log.read_text().endswith("\n")):
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt, daemon=True).start()
+    send_later(signal.SIGINT, log)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path)
     assert ends(int(log.read_text()))
+
+
+@pytest.fixture
+def kept_handlers() -> Iterator[None]:
+    """Signal handlers are restored after the test."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("kept_handlers")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_terminated_benchmark_stops_its_cell_and_says_how_to_resume(
+    tmp_path: Path, source: Path, fake_cell: FakeCell, number: int
+) -> None:
+    fake_cell.does("print(os.getpid(), flush=True)", "time.sleep(60)")
+    signal.signal(number, lambda *_: None)
+    out = tmp_path / "out"
+    send_later(number, log_of(out))
+    result = CliRunner().invoke(app, ["bench", "--data", str(source), "--methods", "knn", "--out", str(out)])
+    assert result.exit_code == 130
+    assert "run the same command to resume" in result.output
+    assert ends(int(log_of(out).read_text()))
+
+
+@pytest.mark.usefixtures("kept_handlers")
+def test_a_benchmark_under_nohup_ignores_the_end_of_the_terminal(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang_up(*_: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGHUP)
+        raise ValueError("still running")
+
+    monkeypatch.setattr(grid, "run", hang_up)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with pytest.raises(ValueError, match="still running"):
+        run_command("bench", "--data", source, "--methods", "knn", "--out", tmp_path)
 
 
 @linux

@@ -81,11 +81,17 @@ def test_published_rows_have_a_footnote_with_source_and_hardware() -> None:
     text = page_of(done_cell("eurlex-4k"))
     shown = row(text, "LightDXML †")
     values = (shown["P@1"], shown["training time"], shown["model size"], shown["batch ms"])
-    assert values == ("82.38", "75.0 s", "23.2 MB", "0.420")
+    assert values == ("82.38", "75 s", "23.2 MB", "0.42")
     mark = shown["Method"].split()[-1]
     assert f"\n{mark} LightDXML paper; 2 RTX 2080 Ti, 20 cores" in text
     assert "shifted by one method" in text
     assert "†" not in page_of(done_cell("wordnet"))
+
+
+def test_published_values_have_the_digits_that_were_published() -> None:
+    shown = row(page_of(done_cell("AmazonTitles-670K")), "PfastreXML †")
+    values = (shown["P@5"], shown["training time"], shown["model size"], shown["batch ms"])
+    assert values == ("28.80", "3,996 s", "5.32 GB", "25.11")
 
 
 def test_csv_can_be_read_back(tmp_path: Path) -> None:
@@ -108,7 +114,7 @@ def test_measured_module_seconds_are_above_the_papers() -> None:
     assert lines[0] == "| astec | 9.00 | 0.500 | 20.0 | 4.00 | – |"
     assert lines[1] == "| lightdxml | **5.00** | – | **2.50** | – | 3.00 |"
     assert [line.split(" †")[0] for line in lines[2:4]] == ["| Astec", "| LightDXML"]
-    assert lines[3].endswith("| 21.6 | 7.70 | 45.0 | 0 | – |")
+    assert lines[3].endswith("| 21.6 | 7.7 | 45 | 0 | – |")
     assert "per module" not in page_of(trees)
 
 
@@ -136,6 +142,6 @@ def test_equal_settings_are_listed_once() -> None:
     lines = settings_list([done_cell(), done_cell("wordnet"), knn, done_cell("wordnet", "knn")]).splitlines()[2:]
     assert lines == [
         "- **parabel**: `trees=3`",
-        "- **knn**: `k=5`",
-        "- **knn**: `trees=3`",
+        "- **knn** (bibtex): `k=5`",
+        "- **knn** (wordnet): `trees=3`",
     ]

@@ -175,8 +175,16 @@ def _table(
 ) -> str:
     """Return a table of measured rows and, below them, names and values of published ones."""
     rows = _measured(columns, groups)
-    rows += [[name, *(column.text(values.get(column.name)) for column in columns)] for name, values in known]
+    rows += [[name, *(_as_published(column, values.get(column.name)) for column in columns)] for name, values in known]
     return table(("Method", *(column.title for column in columns)), rows)
+
+
+def _as_published(column: Column, value: float | None) -> str:
+    """Return a published value with its unit, without digits that were not published."""
+    if value is None or column in METRICS:
+        return column.text(value)
+    unit = column.write(value).partition(" ")[2]
+    return f"{value / 1000 if unit == 'GB' else value:,g} {unit}".strip()
 
 
 def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[str]]:
@@ -196,7 +204,7 @@ def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[s
 
 
 def settings_list(cells: Sequence[Cell]) -> str:
-    """Return a Markdown list of the settings per method.
+    """Return a Markdown list of the settings per method, split by data set where they differ.
 
     Examples
     --------
@@ -206,17 +214,22 @@ def settings_list(cells: Sequence[Cell]) -> str:
     <BLANKLINE>
     - **knn**: `neighbors=5`
     """
-    lines = dict.fromkeys(f"- **{_text(cell['method'])}**: {_settings(cell)}" for cell in cells)
-    return "\n".join(("## Settings", "", *lines)) + "\n"
+    methods: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        methods.setdefault(cell["method"], {}).setdefault(_settings(cell), []).append(cell["data"])
+    lines = ["## Settings", ""]
+    for method, data_sets in methods.items():
+        for settings, data in data_sets.items():
+            where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
+            lines.append(f"- **{_text(method)}**{where}: {settings}")
+    return "\n".join(lines) + "\n"
 
 
 def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    listed = _assignments(given) or "no settings"
-    if "held_settings" in cell:
-        listed += f"; adjusted in training on {_text(cell['data'])}: {_assignments(cell['held_settings'])}"
-    return listed
+    adjusted = f"; adjusted in training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
+    return (_assignments(given) or "no settings") + adjusted
 
 
 def _assignments(settings: dict[str, Any]) -> str:
