@@ -59,7 +59,7 @@ def weights(model: Model, history: History) -> str:
             f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {blend['beta']:g}, and"
             " nearness gets 1 − β."
         )
-        rule = f"(averaged with those of the next γ on both sides) are within {options.grid_tolerance:g} % of the best"
+        rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
     elif kept is not None:
         symbol, chosen, points = "β", kept[1]["beta"], kept[1]["curve"]
         axis = "β: 0 label embeddings only, 1 classifier only"
