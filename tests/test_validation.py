@@ -13,7 +13,7 @@ from lightdxml.validation import (
     check_dev,
     check_features,
     check_labels,
-    check_training_data,
+    check_trainable,
     check_vectors,
     split,
     validation_size,
@@ -61,7 +61,7 @@ def test_duplicates_are_summed_zeros_dropped_and_indices_sorted() -> None:
 
 def test_what_was_given_is_not_changed() -> None:
     X, Y = csr_matrix([[0.0, 5, 5]]), csr_matrix([[7.0]])
-    check_training_data(X, Y)
+    check_trainable(check_features(X), check_labels(Y))
     assert X.data.tolist() == [5, 5]
     assert Y.data.tolist() == [7]
 
@@ -128,7 +128,7 @@ def test_labels_that_are_not_0_or_1_are_refused(value: float) -> None:
 )
 def test_data_that_cannot_be_trained_on_are_refused(X: Any, Y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_training_data(X, Y)
+        check_trainable(check_features(X), check_labels(Y))
 
 
 def test_a_dev_part_must_fit_the_training_data() -> None:

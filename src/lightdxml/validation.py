@@ -68,13 +68,6 @@ def check_labels(Y: Any) -> csr_matrix:
     return Y
 
 
-def check_training_data(X: Any, Y: Any) -> tuple[csr_matrix, csr_matrix]:
-    """Return checked features and labels that can be trained on."""
-    X, Y = check_features(X), check_labels(Y)
-    check_trainable(X, Y)
-    return X, Y
-
-
 def check_trainable(X: csr_matrix, Y: csr_matrix) -> None:
     """Raise a `ValueError` if there is nothing to learn from these features and labels."""
     check_lengths(X.shape[0], Y.shape[0])

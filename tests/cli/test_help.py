@@ -11,10 +11,10 @@ from typer.main import get_command
 
 from lightdxml.cli import app
 from lightdxml.cli.settings import TEXT_SETTINGS, plain
-from lightdxml.cli.settings_page import page
 from lightdxml.config import Config, configure, full_name, walk
 from lightdxml.text.tfidf import TextOptions
 from tests.support.commands import run
+from tests.support.settings_page import page
 
 COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "report", "info", "compress", "bench")
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -58,7 +58,7 @@ def test_text_options_of_train_have_the_defaults_of_the_vectorizer() -> None:
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    """If it is not: `python -m lightdxml.cli.settings_page > docs/settings.md`."""
+    """If it is not: `python -m tests.support.settings_page > docs/settings.md`."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

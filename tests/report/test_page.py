@@ -198,7 +198,7 @@ def test_the_chart_of_gamma_shows_the_grid_at_the_chosen_beta(four_views: LightD
     shown = training.weights(four_views.model_, [{"phase": "blend", "beta": 0.2, "gamma": 0.4, "grid": grid}])
     assert "γ: 0 dense views only, 1 linear view only" in shown
     assert "<b>0.4 ✓</b>" in shown
-    assert "(averaged with those of the next γ on both sides) are within" in shown
+    assert "(averaged with neighboring values) are within" in shown
     assert "60.60" in shown
     assert "60.50" not in shown.split("<table")[-1].split("<b>")[1], "the row of the other β"
 

@@ -1,6 +1,6 @@
 """Indexes of label embeddings: the k labels nearest to a document, by exact search or by RaBitQ codes."""
 
-from lightdxml.index.base import Index, Kind
+from lightdxml.index.base import Index
 from lightdxml.index.exact import ExactIndex, cosines
 from lightdxml.index.factory import (
     IndexKind,
@@ -20,7 +20,6 @@ __all__ = [
     "ExactIndex",
     "Index",
     "IndexKind",
-    "Kind",
     "RaBitQIndex",
     "array_specs",
     "build",

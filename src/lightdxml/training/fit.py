@@ -36,7 +36,7 @@ from lightdxml.training.callbacks import (
 from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
-from lightdxml.validation import check_dev, check_training_data, check_vectors, split
+from lightdxml.validation import check_dev, check_features, check_labels, check_trainable, check_vectors, split
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 5
@@ -106,7 +106,9 @@ def fit(
 
 def prepare(X: Any, Y: Any, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None) -> Prepared:
     """Check the data, and hold validation documents out unless `dev` is given."""
-    return hold_out(*check_training_data(X, Y), config, dev, vectors)
+    X, Y = check_features(X), check_labels(Y)
+    check_trainable(X, Y)
+    return hold_out(X, Y, config, dev, vectors)
 
 
 def hold_out(
