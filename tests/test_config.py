@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lightdxml.config import PRESETS, SHORT_NAMES, Config, changed, configure, from_json, full_name, to_json, walk
+from lightdxml.config import PRESETS, SHORT_NAMES, Config, changed, configure, from_json, full_name, walk
 from lightdxml.settings import check, expected, parse, setting
 
 
@@ -99,7 +99,7 @@ def test_the_default_preset_depends_on_the_number_of_documents() -> None:
 
 def test_a_configuration_survives_json() -> None:
     config = configure("paper/Wiki10-31K", settings={"linear.frequent_costs": (0.5, 2.0), "random_state": 2**63})
-    assert from_json(json.loads(json.dumps(to_json(config)))) == config
+    assert from_json(json.loads(json.dumps(asdict(config)))) == config
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_configuration_survives_json() -> None:
     ],
 )
 def test_stored_settings_of_another_form_are_refused(change: Any, message: str) -> None:
-    content = to_json(Config())
+    content = asdict(Config())
     change(content)
     with pytest.raises(ValueError, match=message):
         from_json(content)
@@ -121,7 +121,7 @@ def test_stored_settings_of_another_form_are_refused(change: Any, message: str) 
 
 
 def test_stored_settings_that_are_missing_get_their_defaults() -> None:
-    content = to_json(configure("default", settings={"epochs": 9}))
+    content = asdict(configure("default", settings={"epochs": 9}))
     del content["dense"]["dim"], content["refit"]
     assert from_json(content) == configure("default", settings={"epochs": 9})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import Field, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from lightdxml.settings import check, check_value, parse, setting
@@ -151,13 +151,8 @@ def changed(config: Config, settings: dict[str, Any]) -> Config:
     return replace(config, **top)
 
 
-def to_json(config: Config) -> dict[str, Any]:
-    """Return a configuration as JSON can hold it."""
-    return asdict(config)
-
-
 def from_json(content: Any) -> Config:
-    """Return the configuration that `to_json` made; settings that are missing get their defaults."""
+    """Return the configuration that `dataclasses.asdict` made; settings that are missing get their defaults."""
     if not isinstance(content, dict):
         raise ValueError("its settings have another form")
     flat: dict[str, Any] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from lightdxml.cli.output import Json, ModelFolder, print_json, print_table
@@ -43,15 +44,13 @@ def run(model: ModelFolder, json: Json = False) -> None:
 
 def describe(model: Model) -> dict[str, Any]:
     """Return views, blend, accuracy and settings of a model for JSON."""
-    from lightdxml.config import to_json
-
     weights = model.blend.weights
     return {
         "views": {name: {"weight": weights.get(name, 0.0), **view.facts()} for name, view in model.views.items()},
         "blend": model.blend.kind,
         "tail_strength": model.tail_strength,
         "metrics": model.metrics,
-        "config": to_json(model.config),
+        "config": asdict(model.config),
     }
 
 

@@ -24,6 +24,8 @@ from lightdxml.kernels.topk import NO_KEY, TopK, best_keys, pack, unpack
 RECALL = 0.955
 # Queries per chunk, and about how many vectors are sampled for the threshold.
 QUERIES, SAMPLE = 1024, 8192
+# The fewest vectors that are worth a part of a search: each part has buffers of its own.
+_VECTORS = 32_768
 # Blocks whose candidates are reranked together.
 _BLOCKS = 64
 # At least this many vectors of the sample must pass the threshold: fewer would say little about the others.
@@ -123,7 +125,7 @@ class RaBitQIndex:
         candidates = max(self.candidates, oversampled + oversampled // 2)
         chunks = parallel.fixed_chunks(n, QUERIES)
         # Threads share the blocks if there are too few queries to share.
-        parts = parallel.parts_per_item(len(chunks))
+        parts = min(parallel.parts_per_item(len(chunks)), -(-len(self.vectors) // _VECTORS))
 
         def find(chunk: tuple[int, int]) -> None:
             rows = slice(*chunk)

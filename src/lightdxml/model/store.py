@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lightdxml.config import from_json, to_json
+from lightdxml.config import from_json
 from lightdxml.kernels import parallel
 from lightdxml.model.blend import restore_blend
 from lightdxml.model.model import Model
@@ -81,7 +81,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
     manifest = {
         "format": FORMAT,
         "lightdxml": version,
-        "config": to_json(model.config),
+        "config": asdict(model.config),
         "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
         "views": {name: view.facts() for name, view in model.views.items()},
         "blend": {"kind": model.blend.kind, "weights": model.blend.weights},

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from lightdxml import index as indexes
-from lightdxml.config import Config, changed, to_json
+from lightdxml.config import Config, changed
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, locked
 from lightdxml.persistence.spill import FEATURES, spill_directory
@@ -232,7 +232,7 @@ def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32]
     """Return what identifies data, settings and version of a training run."""
     from lightdxml import __version__
 
-    digest = hashlib.sha256(json.dumps([_SNAPSHOT, __version__, to_json(config)], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([_SNAPSHOT, __version__, asdict(config)], sort_keys=True).encode())
     for matrix in (data.X, data.Y, data.X_validation, data.Y_validation):
         for array in (np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data):
             digest.update(repr((array.shape, array.dtype.str)).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect, in_range, is_ascending, is_indptr
 
 _DOCUMENTS = 256
+_workspace = threading.local()
 
 
 @dataclass(frozen=True)
@@ -93,13 +95,20 @@ def search(
     documents, weights = batch.documents, Csr(index.indptr, index.classes, as_bits(index.weights))
 
     def run(bounds: tuple[int, int]) -> None:
-        totals, marks = np.zeros(n_classes, dtype=np.float32), np.zeros(n_classes, dtype=np.uint8)
+        totals, marks = _zeros(n_classes)
         inverted_index.search(
             *bounds, documents, weights, index.biases, index.dense, known, totals, marks, found, margins, known_margins,
         )  # fmt: skip
 
     parallel.run(run, parallel.fixed_chunks(n, _DOCUMENTS))
     return found, margins, known_margins
+
+
+def _zeros(n: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
+    """Return workspace of this thread, which the kernel leaves zero: fresh pages would take longer than a search."""
+    if not hasattr(_workspace, "marks") or len(_workspace.marks) < n:
+        _workspace.totals, _workspace.marks = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
+    return _workspace.totals[:n], _workspace.marks[:n]
 
 
 def hinge_log_score(margins: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:

@@ -48,7 +48,7 @@ def expected_weights(data: TrainingData, config: Config) -> int:
 
 
 def _tried_weights(data: TrainingData, config: Config, n_frequent: int, rest: NDArray[np.int32]) -> int:
-    total = n_frequent * frequent_cost(data, config).weights_per_label if n_frequent else 0.0
+    total = n_frequent * frequent_cost(data, config)[1] if n_frequent else 0.0
     if len(rest):
         # Evenly spaced by frequency, so that every part of the distribution is tried.
         ordered = rest[np.argsort(data.label_frequency[rest], kind="stable")]

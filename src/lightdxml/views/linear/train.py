@@ -8,7 +8,6 @@ that is no hard negative.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +40,7 @@ def train(run: Run) -> LinearView:
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
     def all_documents() -> Problem:
-        cost = frequent_cost(data, run.config).cost
+        cost = frequent_cost(data, run.config)[0]
         every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
         return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
 
@@ -110,20 +109,15 @@ def split_by_frequency(
     return np.sort(order[:n]), np.sort(order[n:])
 
 
-@dataclass(frozen=True)
-class FrequentCost:
-    """The cost chosen for frequent labels, and how many weights a label keeps with it."""
+def frequent_cost(data: TrainingData, config: Config) -> tuple[float, float]:
+    """Return the cost with which frequent labels rank held-out documents best, and how many weights a label then keeps.
 
-    cost: float
-    weights_per_label: float
-
-
-def frequent_cost(data: TrainingData, config: Config) -> FrequentCost:
-    """Return the cost with which some frequent labels rank held-out documents best; computed once per `data`."""
+    It is computed once per `data`, on some of the labels.
+    """
     return data.memo(("frequent cost", config.linear), lambda: _choose_cost(data, config))
 
 
-def _choose_cost(data: TrainingData, config: Config) -> FrequentCost:
+def _choose_cost(data: TrainingData, config: Config) -> tuple[float, float]:
     Y, documents, options = data.Y, solver_documents(data), config.linear
     frequent, _ = split_by_frequency(data.label_frequency, data.X, options)
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
@@ -137,8 +131,8 @@ def _choose_cost(data: TrainingData, config: Config) -> FrequentCost:
         negatives = one_group(others, Y.shape[1], cost)
         weights = solve(Problem(documents, label_to_docs, tried, negatives, COST_TRIAL, config.random_state))
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
-        chosen = FrequentCost(cost, len(weights.weights) / max(1, len(tried)))
-        outcomes.append((mean_average_precision(margins, truth), chosen))
+        kept = len(weights.weights) / max(1, len(tried))
+        outcomes.append((mean_average_precision(margins, truth), (cost, kept)))
     # The first of equals, the lowest cost.
     return max(outcomes, key=lambda outcome: outcome[0])[1]
 
