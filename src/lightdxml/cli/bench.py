@@ -146,7 +146,7 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
     for path in write_reports(cells, plan.out, shlex.join(["lightdxml", *sys.argv[1:]])):
         say(f"written: {path}")
     if not any(cell["status"] == "done" for cell in cells):
-        note("no cell has results: try --retry or a longer --timeout")
+        note("no cell has results: see the reasons above; --retry runs failed cells again")
         raise typer.Exit(1)
 
 

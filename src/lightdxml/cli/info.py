@@ -69,7 +69,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
             (f"view: {name}", f"weight {content['views'][name]['weight']:.3g}", f"{view.about}: {view.summary()}")
             for name, view in model.views.items()
         ),
-        ("tail strength", f"{model.tail_strength:g}", "exponent of the inverse propensity at --tail 1"),
+        ("tail strength", f"{model.tail_strength:g}", "how strongly --tail 1 favors rare labels; 0: not at all"),
         *(
             (
                 f"{name}@1, 3, 5",

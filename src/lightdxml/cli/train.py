@@ -61,7 +61,7 @@ def run(
     json: Json = False,
     dim: Annotated[int | None, _model(help="Dimensions of the embeddings. Default: 192.")] = None,
     shortlist_size: Annotated[
-        int | None, _model(help="Candidate labels per document that the embeddings propose. Default: 200.")
+        int | None, _model(help="Candidate labels per document from the embeddings. Default: 200.")
     ] = None,
     epochs: Annotated[
         int | None, _model(help="Epochs of the classifier. Default: 4; 12 below 20,000 documents.")
@@ -106,7 +106,7 @@ def run(
         _long(help="Do not start if training may need more memory than this. Default: the free memory.", metavar="4GB"),
     ] = None,
     spill: Annotated[
-        Path | None, _long(help="Folder for large arrays that do not fit into memory.", metavar="DIR")
+        Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
     ] = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",

@@ -91,7 +91,7 @@ def _saved_files(folder: Path, overwrite: bool) -> list[Path]:
         raise DataError(folder, "a file", "a folder to write to")
     inside = sorted(folder.iterdir()) if folder.exists() else []
     if inside and not overwrite:
-        raise DataError(folder, "a folder that is not empty", "an empty one, or permission to overwrite")
+        raise DataError(folder, "a folder that is not empty", "an empty one, or --force (overwrite=True) to replace it")
     return [path for path in inside if _SAVED_FILES.fullmatch(path.name)]
 
 

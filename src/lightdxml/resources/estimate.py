@@ -108,7 +108,7 @@ def _advice(data: TrainingData, config: Config, allowed: int, spilled: bool) -> 
     for settings in _smaller(config):
         if estimate(data, changed(config, settings), spilled=spilled).total <= allowed:
             return f"it would fit with {', '.join(f'{name}={value}' for name, value in settings.items())}"
-    spill = "" if spilled else "use a spill directory, "
+    spill = "" if spilled else "use a spill directory (--spill), "
     return f"{spill}fewer features (max_features for texts) or fewer documents"
 
 
