@@ -85,9 +85,7 @@ def test_what_does_not_fit_is_refused_with_settings_that_do() -> None:
 
 
 def test_if_no_settings_fit_the_message_says_what_else_to_do() -> None:
-    with pytest.raises(
-        MemoryLimitError, match=r"use a spill directory .--spill., fewer features .* or fewer"
-    ):
+    with pytest.raises(MemoryLimitError, match=r"use a spill directory .--spill., fewer features .* or fewer"):
         check(data(), Config(), 10**6)
     with pytest.raises(MemoryLimitError, match=r": fewer features"):
         check(data(), Config(), 10**6, spilled=True)
