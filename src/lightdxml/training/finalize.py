@@ -1,6 +1,6 @@
 """What comes after the cycle: further views, the weights of all views, `tail`, and the refit on held-out documents.
 
-Every view trains in named steps, whose products go into checkpoints (`Run.step`, `Run.solve`). A training that is
+Every view trains in named steps, whose products go into checkpoints (`Run.step`, `views.linear.steps`). A run that is
 resumed takes finished steps from there.
 """
 

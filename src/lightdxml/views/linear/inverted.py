@@ -105,7 +105,7 @@ def search(
 
 
 def _zeros(n: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Return workspace of this thread, which the kernel leaves zero: fresh pages would take longer than a search."""
+    """Return workspace of this thread, which the kernel leaves zero: fresh memory costs time per document."""
     if not hasattr(_workspace, "marks") or len(_workspace.marks) < n:
         _workspace.totals, _workspace.marks = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
     return _workspace.totals[:n], _workspace.marks[:n]
