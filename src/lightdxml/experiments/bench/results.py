@@ -87,7 +87,7 @@ def grouped(cells: Iterable[Cell]) -> dict[str, list[Group]]:
 
 def _measured(cell: Cell) -> Iterator[tuple[str, float]]:
     """Yield the measured values of a cell by flat name; missing values are left out."""
-    phases = dict(cell.get("phases") or {})
+    phases = {name: value for name, value in (cell.get("phases") or {}).items() if name != "compile"}
     modules = {name: phases.pop(name) for name in MODULES if name in phases}
     if phases:
         modules["other"] = math.fsum(phases.values())
