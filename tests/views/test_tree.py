@@ -46,25 +46,24 @@ def test_it_ranks_right_labels_first(four_views: LightDXML) -> None:
 def test_clusters_are_nested_and_every_label_has_a_node_of_its_own(four_views: LightDXML) -> None:
     options = four_views.model_.config.tree
     assert levels(12, options) == (2, 4, 8)
-    paths = tree_of(four_views).paths
-    assert paths.shape == (12, 2 * 4)
-    for first in (0, 4):
-        tree = paths[:, first : first + 4]
-        assert len(np.unique(tree[:, 0])) == 12
+    assert len(tree_of(four_views).trees) == 2
+    for paths in (tree.paths for tree in tree_of(four_views).trees):
+        assert paths.shape == (12, 4)
+        assert len(np.unique(paths[:, 0])) == 12
         for level in (1, 2):
-            above = dict(zip(tree[:, level].tolist(), tree[:, level + 1].tolist(), strict=True))
-            assert [above[node] for node in tree[:, level].tolist()] == tree[:, level + 1].tolist()
+            above = dict(zip(paths[:, level].tolist(), paths[:, level + 1].tolist(), strict=True))
+            assert [above[node] for node in paths[:, level].tolist()] == paths[:, level + 1].tolist()
 
 
 def test_trees_of_an_ensemble_differ_and_their_log_scores_add_up(four_views: LightDXML) -> None:
     both = tree_of(four_views)
     X = check_features(topics(30, seed=3)[0])
-    assert both.n_trees == 2
     groups = [
-        {frozenset(np.flatnonzero(both.paths[:, at] == node)) for node in np.unique(both.paths[:, at])} for at in (2, 6)
+        {frozenset(np.flatnonzero(tree.paths[:, 2] == node)) for node in np.unique(tree.paths[:, 2])}
+        for tree in both.trees
     ]
     assert groups[0] != groups[1]
-    apart = [TreeView(both.index, both.paths[:, part], 1) for part in (slice(4), slice(4, 8))]
+    apart = [TreeView((tree,)) for tree in both.trees]
     added = sum(tree.log_score(Batch(X), every_label(X)) for tree in apart)
     np.testing.assert_allclose(both.log_score(Batch(X), every_label(X)), added, rtol=1e-5)
 
@@ -98,7 +97,7 @@ def test_the_number_of_trees_depends_on_data_and_settings(
 ) -> None:
     model = LightDXML(options=FOUR_VIEWS | {"epochs": 1} | settings).fit(*documents)
     found = model.model_.views.get("tree")
-    assert (found.n_trees if isinstance(found, TreeView) else 0) == trees
+    assert (len(found.trees) if isinstance(found, TreeView) else 0) == trees
     grown = [entry for entry in model.history_ if entry["phase"] == "label tree"]
     assert len(grown) == 5 * trees, "clusters, three levels and the labels of each tree; none is grown twice"
 
@@ -113,13 +112,14 @@ def test_data_decide_whether_trees_are_tried() -> None:
 def test_a_label_without_documents_is_in_no_tree(documents: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = documents
     view = tree_of(LightDXML(options=ONE_TREE).fit(X, csr_matrix(Y.toarray() * (np.arange(12) != 5))))
-    assert (view.paths[5] == -1).all()
-    assert (np.delete(view.paths, 5, axis=0) >= 0).all()
+    paths = view.trees[0].paths
+    assert (paths[5] == -1).all()
+    assert (np.delete(paths, 5, axis=0) >= 0).all()
     X = check_features(X)
     # It scores as if all margins were 0, and not better than labels that fit.
-    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == -view.paths.shape[1]).all()
+    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == -paths.shape[1]).all()
     parts = view.contributions(Batch(X[0]), 5)
-    assert parts.base == -view.paths.shape[1]
+    assert parts.base == -paths.shape[1]
     assert not parts.features.any()
 
 
@@ -127,10 +127,9 @@ def test_a_label_that_only_a_held_out_document_has_joins_every_tree(documents: t
     held = held_out_document(300)
     X, Y = with_rare_label(*documents, held)
     model = LightDXML(options=FOUR_VIEWS | {"epochs": 1}).fit(X, Y)
-    paths = tree_of(model).paths
-    assert paths.shape == (13, 8)
-    assert (paths[12] >= 0).all()
-    assert not set(paths[:, 0]) & set(paths[:, 4]), "trees have no nodes in common"
+    for tree in tree_of(model).trees:
+        assert tree.paths.shape == (13, 4)
+        assert (tree.paths[12] >= 0).all()
     assert 12 in model.rank(X[held], 4)[0]
     for one in model.explain(X[held], 4)[0]:
         assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=1e-5)

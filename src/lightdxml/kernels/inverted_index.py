@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -129,10 +131,10 @@ def fill(
     starts: NDArray[np.int64],
     counts: NDArray[np.int64],
     features: NDArray[np.int32],
-    weights: NDArray[np.float32],
+    weights: NDArray[Any],
     positions: NDArray[np.int64],
     out_classes: NDArray[np.int32],
-    out_weights: NDArray[np.float32],
+    out_weights: NDArray[Any],
 ) -> None:
     """Append the weights of some classes, one class after the other, to the lists of their features.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,6 +46,8 @@ class Model:
         What this model achieves on validation documents, before held-out documents were learned.
     tail_strength
         The power of 1/p, the inverse propensity, by which scores are multiplied at `tail` 1.
+    machines
+        Where it was trained: several if training was resumed on another machine.
     """
 
     views: Mapping[str, View]
@@ -59,6 +61,7 @@ class Model:
     vectorizer: Vectorizer | None = None
     word_vectors: str | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+    machines: Sequence[dict[str, str]] = ()
 
     @property
     def n_labels(self) -> int:

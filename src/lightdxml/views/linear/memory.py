@@ -33,9 +33,9 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
         return ViewMemory()
     weights = expected_weights(data, config)
     hard = 4 * N * min(options.hard_negatives, data.n_labels)
-    # Hard negatives by document and all negatives by label; weights by label (8 bytes each), inverted (10 more).
+    # Hard negatives by document and all negatives by label; weights by label (8 bytes each), inverted (8 more).
     negatives = hard + 4 * N * (options.hard_negatives + options.shortlist_negatives)
-    return ViewMemory(training=negatives + 18 * weights, kept=hard + 14 * weights, refit=negatives + 18 * weights)
+    return ViewMemory(training=negatives + 16 * weights, kept=hard + 14 * weights, refit=negatives + 16 * weights)
 
 
 def expected_weights(data: TrainingData, config: Config) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import inverted_index, linear, parallel
-from lightdxml.kernels.precision import rounded
+from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
@@ -218,11 +218,14 @@ def inverted(
         starts[classes], counts[classes] = (np.cumsum(part.counts) - part.counts)[own], part.counts[own]
         inverted_index.count_features(starts[classes], counts[classes], part.columns, totals)
     indptr = np.concatenate([[0], np.cumsum(totals)])
-    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+    # Rounded before they are copied: an index in float32 would take twice the memory.
+    weights = [as_bits(rounded(part.weights, precision)) for part in trained]
+    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=precision)
     positions = indptr[:-1].copy()
     # In the order of classes, so that the classes of each feature ascend.
     known = np.flatnonzero(source >= 0).astype(np.int32)
     for run in np.split(known, np.flatnonzero(np.diff(source[known])) + 1) if len(known) else ():
-        part = trained[source[run[0]]]
-        inverted_index.fill(run, starts[run], counts[run], part.columns, part.weights, positions, *out)
-    return InvertedIndex(indptr, out[0], rounded(out[1], precision), biases, dense)
+        number = int(source[run[0]])
+        columns, to = trained[number].columns, (out[0], as_bits(out[1]))
+        inverted_index.fill(run, starts[run], counts[run], columns, weights[number], positions, *to)
+    return InvertedIndex(indptr, *out, biases, dense)

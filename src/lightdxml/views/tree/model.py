@@ -29,32 +29,52 @@ _NODES = 2_000_000
 
 
 @dataclass(frozen=True)
-class TreeView:
-    """Weights of nodes by feature, and the path from each label to the root.
+class LabelTree:
+    """One tree.
 
     Attributes
     ----------
     index
-        The weights of all nodes of all trees.
+        The weights of its nodes by feature.
     paths
-        Labels × nodes: from each label's own node up to the one below the root, tree after tree; -1 for labels that
-        are in no tree.
+        Labels × nodes: from each label's own node up to the one below the root; -1 for labels that are not in the tree.
     """
+
+    index: InvertedIndex
+    paths: NDArray[np.int32]
+
+    def arrays(self, prefix: str) -> Arrays:
+        """Return weights and paths by name."""
+        return {**self.index.arrays(prefix), f"{prefix}.paths": self.paths}
+
+
+def restore_tree(arrays: Arrays, prefix: str, sizes: ModelSizes) -> LabelTree:
+    """Return the tree that these arrays make up; raise a `ValueError` if they cannot."""
+    paths, biases = arrays[f"{prefix}.paths"], arrays[f"{prefix}.biases"]
+    depth = paths.shape[-1] if paths.ndim == 2 else 0
+    expect(paths, f"{prefix}.paths", (sizes.n_labels, depth), np.int32)
+    index = restore_index(arrays, prefix, sizes.n_features, len(biases))
+    if depth < 1 or not in_range(paths, -1, len(biases)):
+        raise ValueError("its tree view has paths over nodes that do not exist")
+    return LabelTree(index, paths)
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """Label trees, whose log-scores are added."""
 
     name: ClassVar[str] = "tree"
     about: ClassVar[str] = "label trees"
     requires: ClassVar[tuple[str, ...]] = ()
 
-    index: InvertedIndex
-    paths: NDArray[np.int32]
-    n_trees: int
+    trees: tuple[LabelTree, ...]
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Propose nothing: the tree ranks the candidates of the other views."""
         return None
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the negative squared-hinge penalty, summed along each label's paths.
+        """Return the negative squared-hinge penalty, summed along each label's path in every tree.
 
         Examples
         --------
@@ -62,63 +82,60 @@ class TreeView:
         >>> classes, no = np.array([0, 1], dtype=np.int32), np.empty(0, dtype=np.int32)
         >>> weights, biases = np.array([1.0, 0.5], dtype=np.float32), np.zeros(2, dtype=np.float32)
         >>> index = InvertedIndex(np.array([0, 2]), classes, weights, biases, no)
-        >>> view = TreeView(index, np.array([[0, 1]], dtype=np.int32), 1)
+        >>> view = TreeView((LabelTree(index, np.array([[0, 1]], dtype=np.int32)),))
         >>> view.log_score(Batch(csr_matrix([[1.0]], dtype=np.float32)), np.array([[0]], dtype=np.int32)).tolist()
         [[-0.25]]
         """
-        total = np.empty(labels.shape, dtype=np.float32)
-        depth = self.paths.shape[1]
-        step = max(1, _NODES // max(1, labels.shape[1] * depth))
-        for start in range(0, len(labels), step):
-            part = labels[start : start + step]
-            nodes = np.where(part[:, :, None] >= 0, self.paths[part], -1).reshape(len(part), -1)
-            some = batch if step >= len(labels) else Batch(batch.X[start : start + step])
-            penalties = hinge_log_score(search(self.index, some, 0, nodes)[2], nodes)
-            total[start : start + step] = penalties.reshape(*part.shape, depth).sum(axis=2)
-        # A label in no tree has no margins: it scores as if all of them were 0.
-        total[(labels >= 0) & (self.paths[labels, 0] < 0)] = -depth
+        total = np.zeros(labels.shape, dtype=np.float32)
+        for tree in self.trees:
+            step = max(1, _NODES // max(1, labels.shape[1] * tree.paths.shape[1]))
+            for start in range(0, len(labels), step):
+                part = labels[start : start + step]
+                some = batch if step >= len(labels) else Batch(batch.X[start : start + step])
+                total[start : start + step] += _log_score(tree, some, part)
         return total
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
         """Return what each feature adds to the log-score, summed over the nodes of the label's paths."""
-        nodes = self.paths[label].tolist()
-        if nodes[0] < 0:
-            return Contributions(-float(len(nodes)), np.zeros(batch.X.nnz))
-        parts = [hinge_contributions(self.index, batch, node) for node in nodes if node >= 0]
-        return Contributions(sum(part.base for part in parts), np.sum([part.features for part in parts], axis=0))
+        base, features = 0.0, np.zeros(batch.X.nnz)
+        for tree in self.trees:
+            for node in tree.paths[label].tolist():
+                # A node that is missing scores as a margin of 0 does.
+                part = hinge_contributions(tree.index, batch, node) if node >= 0 else Contributions(-1.0, features * 0)
+                base, features = base + part.base, features + part.features
+        return Contributions(base, features)
 
     def arrays(self) -> Arrays:
-        """Return weights and paths."""
-        return {**self.index.arrays(self.name), "tree.paths": self.paths}
+        """Return weights and paths of all trees."""
+        found: Arrays = {}
+        for i, tree in enumerate(self.trees):
+            found |= tree.arrays(f"{self.name}.{i}")
+        return found
 
     def facts(self) -> dict[str, Any]:
         """Return the number of trees."""
-        return {"trees": self.n_trees}
+        return {"trees": len(self.trees)}
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any], sizes: ModelSizes) -> TreeView:
         """Return the view that these arrays make up."""
-        paths, biases, n_trees = arrays["tree.paths"], arrays["tree.biases"], facts["trees"]
-        depth = paths.shape[-1] if paths.ndim == 2 else 0
-        expect(paths, "tree.paths", (sizes.n_labels, depth), np.int32)
-        index = restore_index(arrays, cls.name, sizes.n_features, len(biases))
-        if type(n_trees) is not int or not 1 <= n_trees <= depth:
+        n_trees = facts["trees"]
+        if type(n_trees) is not int or not 1 <= n_trees <= len(arrays):
             raise ValueError(f"its tree view has {n_trees!r:.30} trees")
-        if not in_range(paths, -1, len(biases)):
-            raise ValueError("its tree view has paths over nodes that do not exist")
-        return cls(index, paths, n_trees)
+        return cls(tuple(restore_tree(arrays, f"{cls.name}.{i}", sizes) for i in range(n_trees)))
 
     def check_values(self) -> None:
         """Check nothing more: there are no quantized rows."""
 
     def quantize(self, precision: str) -> TreeView:
         """Return the view with weights of lower precision."""
-        return replace(self, index=self.index.quantize(precision))
+        return TreeView(tuple(replace(tree, index=tree.index.quantize(precision)) for tree in self.trees))
 
     def summary(self) -> str:
         """Return the number of trees and weights."""
-        trees = "1 tree" if self.n_trees == 1 else f"{self.n_trees} trees"
-        return f"{trees}, {len(self.index.weights):,} weights, {self.index.weights.dtype}"
+        trees = "1 tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
+        n_weights = sum(len(tree.index.weights) for tree in self.trees)
+        return f"{trees}, {n_weights:,} weights, {self.trees[0].index.weights.dtype}"
 
     @classmethod
     def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
@@ -139,3 +156,13 @@ class TreeView:
         from lightdxml.views.tree.train import refit
 
         return refit(self, run)
+
+
+def _log_score(tree: LabelTree, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    depth = tree.paths.shape[1]
+    nodes = np.where(labels[:, :, None] >= 0, tree.paths[labels], -1).reshape(len(labels), -1)
+    penalties = hinge_log_score(search(tree.index, batch, 0, nodes)[2], nodes)
+    total: NDArray[np.float32] = penalties.reshape(*labels.shape, depth).sum(axis=2)
+    # A label that is not in the tree has no margins: it scores as if all of them were 0.
+    total[(labels >= 0) & (tree.paths[labels, 0] < 0)] = -depth
+    return total

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.views.base import ViewMemory, expect, in_range
+from lightdxml.views.base import ModelSizes, ViewMemory, expect, in_range
 from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
 from lightdxml.views.linear.steps import solve_step
 from lightdxml.views.linear.train import solver_documents
 from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_labels
-from lightdxml.views.tree.model import TreeView
+from lightdxml.views.tree.model import LabelTree, TreeView, restore_tree
 from lightdxml.views.tree.options import SOLVER, TreeOptions
 
 if TYPE_CHECKING:
@@ -74,50 +74,37 @@ def train(run: Run, is_useful: Callable[[View], bool]) -> TreeView | None:
     few = data.X_validation.shape[0] < run.config.blend.min_documents
     n_trees = 1 if few else tree_count(len(data.known_labels), data.Y.nnz, options)
     trees = _trees(run, _PHASE, data)
-    first = [next(trees)]
-    if n_trees > 1 and not is_useful(_ensemble(run, first)):
+    first = next(trees)
+    if n_trees > 1 and not is_useful(TreeView((first,))):
         return None
-    return _ensemble(run, [*first, *islice(trees, n_trees - 1)])
+    return TreeView((first, *islice(trees, n_trees - 1)))
 
 
 def refit(view: TreeView, run: Run) -> TreeView:
     """Train the same trees again, held-out documents included; labels that only these have join the nearest leaf."""
-    return _ensemble(run, list(islice(_trees(run, f"refit {_PHASE}", run.all_data), view.n_trees)))
+    return TreeView(tuple(islice(_trees(run, f"refit {_PHASE}", run.all_data), len(view.trees))))
 
 
-def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[_Tree]:
+def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[LabelTree]:
     """Grow one tree after the other, each with clusters of its own, over the labels of these documents."""
     centroids, clustered = label_centroids(data.X, data.Y), run.data.known_labels
     new = np.setdiff1d(data.known_labels, clustered)
     nearest = nearest_labels(centroids, new, clustered)
+    sizes = ModelSizes(data.X.shape[1], data.n_labels)
     for number in count():
-        leaves = _leaf_clusters(run, f"tree {number + 1}", centroids, number)
-        leaves[new] = leaves[nearest]
-        yield _grow(run, phase, f"tree {number + 1}", data, leaves)
-
-
-def _ensemble(run: Run, trees: list[_Tree]) -> TreeView:
-    weights: list[Weights] = []
-    paths: list[NDArray[np.int32]] = []
-    first = 0
-    for tree in trees:
-        weights += [replace(part, classes=part.classes + np.int32(first)) for part in tree.nodes]
-        paths.append(np.where(tree.paths >= 0, tree.paths + np.int32(first), np.int32(-1)))
-        first += int(tree.paths.max()) + 1
-    no_bias, none = 0.0, np.empty(0, dtype=np.int32)
-    index = inverted(weights, run.data.X.shape[1], first, run.config.precision, no_bias, none)
-    return TreeView(index, np.concatenate(paths, axis=1), len(trees))
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """The weights of all nodes, and the path from each label to the root.
-
-    Nodes are the labels, by their own ids, and after them the clusters, level by level.
-    """
-
-    nodes: list[Weights]
-    paths: NDArray[np.int32]
+        name = f"tree {number + 1}"
+        key = run.key(phase, name)
+        if key not in run.products:
+            leaves = _leaf_clusters(run, f"{name}, clusters", centroids, number)
+            leaves[new] = leaves[nearest]
+            run.products[key] = _grow(run, phase, name, data, leaves).arrays("tree")
+            # The tree itself takes less memory than the weights by node. Its clusters stay, for the refit.
+            run.forget(phase, f"{name}, labels")
+            for i in range(len(levels(len(clustered), run.config.tree))):
+                run.forget(phase, f"{name}, level {i + 1}")
+        with run.from_checkpoint(key):
+            tree = restore_tree(run.products[key], "tree", sizes)
+        yield tree
 
 
 @dataclass(frozen=True)
@@ -128,8 +115,11 @@ class _Level:
     cluster_to_docs: csr_matrix
 
 
-def _grow(run: Run, phase: str, name: str, data: TrainingData, leaves: NDArray[np.int32]) -> _Tree:
-    """Grow one tree over the clusters of the lowest level: a checkpointed step per level."""
+def _grow(run: Run, phase: str, name: str, data: TrainingData, leaves: NDArray[np.int32]) -> LabelTree:
+    """Grow one tree over the clusters of the lowest level: a checkpointed step per level.
+
+    Nodes are the labels, by their own ids, and after them the clusters, level by level.
+    """
     Y, documents, known = data.Y, solver_documents(data), data.known_labels.astype(np.int32)
     n_labels, counts = data.n_labels, levels(len(run.data.known_labels), run.config.tree)
     paths = np.full((n_labels, len(counts) + 1), -1, dtype=np.int32)
@@ -144,7 +134,8 @@ def _grow(run: Run, phase: str, name: str, data: TrainingData, leaves: NDArray[n
         parent, first = level, first + n
     paths[known, 0] = known
     nodes.append(_separate(run, phase, f"{name}, labels", documents, _level(Y, paths[:, 0], n_labels), parent, known))
-    return _Tree(nodes, paths)
+    no_bias, none = 0.0, np.empty(0, dtype=np.int32)
+    return LabelTree(inverted(nodes, data.X.shape[1], first, run.config.precision, no_bias, none), paths)
 
 
 def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, number: int) -> NDArray[np.int32]:
@@ -161,7 +152,7 @@ def _leaf_clusters(run: Run, name: str, centroids: csr_matrix, number: int) -> N
             raise ValueError("its labels are in clusters that do not exist")
         return np.array(clusters)
 
-    return run.step(_PHASE, f"{name}, clusters", compute, check)
+    return run.step(_PHASE, name, compute, check)
 
 
 def _level(Y: csr_matrix, cluster: NDArray[np.int32], n: int) -> _Level:
@@ -195,10 +186,11 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
     if not (options.enabled and config.linear.enabled) or not may_help(n_labels, data.Y.nnz, options):
         return ViewMemory()
     n_trees = tree_count(n_labels, data.Y.nnz, options)
-    weights = round(n_trees * _WEIGHTS_PER_LINEAR * expected_weights(data, config))
+    weights = round(_WEIGHTS_PER_LINEAR * expected_weights(data, config))
     centroids = _CENTROID_BYTES * centroid_entries(data)
-    # By node (8 bytes each), and while they are inverted 10 more; 6 remain.
-    return ViewMemory(training=max(centroids, centroids // 3 + 18 * weights), kept=14 * weights, refit=centroids // 3)
+    # Of the last tree by node (8 bytes each), and while they are inverted 8 more; 6 remain.
+    growing = centroids // 3 + 6 * (n_trees - 1) * weights + 16 * weights
+    return ViewMemory(training=max(centroids, growing), kept=6 * n_trees * weights, refit=max(centroids, growing))
 
 
 def centroid_entries(data: TrainingData) -> int:
