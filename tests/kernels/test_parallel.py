@@ -7,8 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from lightdxml.kernels import parallel
+from lightdxml.kernels import blas, parallel
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -62,3 +63,36 @@ def test_every_cell_of_a_table_is_visited_once(shape: tuple[int, int]) -> None:
 
     parallel.over_cells(visit, shape)
     assert (visits == 1).all()
+
+
+def test_overlapping_calls_keep_their_own_number_of_threads() -> None:
+    together = threading.Barrier(2, timeout=10)
+    seen = {}
+
+    def work(threads: int) -> None:
+        with parallel.use_threads(threads):
+            together.wait()
+            # Helper threads see the number as well.
+            seen[threads] = {parallel.thread_count(), *parallel.run(lambda _: parallel.thread_count(), range(8))}
+            together.wait()
+
+    workers = [threading.Thread(target=work, args=(n,)) for n in (2, 3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert seen == {2: {2}, 3: {3}}
+
+
+def test_blas_gets_its_threads_back_when_the_last_of_overlapping_blocks_ends() -> None:
+    def threads() -> set[int]:
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        first, second = blas.on_one_thread(), blas.on_one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+
+from lightdxml.kernels.cache import KernelCache
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -17,7 +19,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     It runs without the interpreter lock, so that Python threads can share the work. Arithmetic is strict IEEE (no
     `fastmath`): the same input gives the same bits.
     """
-    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True)(function))
+    return _cached(cast("Callable[P, R]", numba.njit(nogil=True)(function)))
 
 
 def fast_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -26,4 +28,12 @@ def fast_kernel(function: Callable[P, R]) -> Callable[P, R]:
     Sums over an array need this to use SIMD. The order is fixed at compile time: the same machine code gives the same
     bits. NaN and infinity keep their meaning.
     """
-    return cast("Callable[P, R]", numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))
+    flags = {"reassoc", "contract", "nsz"}
+    return _cached(cast("Callable[P, R]", numba.njit(nogil=True, fastmath=flags)(function)))
+
+
+def _cached(function: Callable[P, R]) -> Callable[P, R]:
+    # Instead of `cache=True`, which fails where no folder can be written, and reads folders that others can write.
+    dispatcher = cast("Any", function)
+    dispatcher._cache = KernelCache(dispatcher.py_func)
+    return function

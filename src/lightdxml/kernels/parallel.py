@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from itertools import pairwise
 from typing import Generic, TypeVar
@@ -15,7 +16,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-_chosen: int | None = None
+# Of this thread or task: calls that overlap in other threads have their own. Helpers of `run` get a copy.
+_chosen: ContextVar[int | None] = ContextVar("threads", default=None)
 # Ranges per thread: a thread that is late takes fewer.
 _PER_THREAD = 4
 # Cells of a single row that are worth a range.
@@ -30,15 +32,13 @@ def use_threads(threads: int | None) -> Iterator[None]:
     ...     thread_count()
     3
     """
-    global _chosen
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise ValueError(f"threads is {threads!r}: it must be an integer of at least 1")
-    before = _chosen
-    _chosen = before if threads is None else threads
+    before = _chosen.set(_chosen.get() if threads is None else threads)
     try:
         yield
     finally:
-        _chosen = before
+        _chosen.reset(before)
 
 
 def thread_count() -> int:
@@ -47,8 +47,9 @@ def thread_count() -> int:
     >>> thread_count() >= 1
     True
     """
-    if _chosen is not None:
-        return _chosen
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
     wanted = os.environ.get("LIGHTDXML_THREADS", "")
     if wanted:
         if not wanted.isdecimal() or int(wanted) < 1:
@@ -84,7 +85,7 @@ def run(function: Callable[[T], R], items: Sequence[T], after: Callable[[int], o
         work.do(after)
         return work.finish()
     pool = _pool(os.getpid(), threads - 1)
-    helpers = [pool.submit(work.do) for _ in range(threads - 1)]
+    helpers = [pool.submit(copy_context().run, work.do) for _ in range(threads - 1)]
     work.do(after)
     for helper in helpers:
         # A helper that has not started has nothing left to do. Waiting for it could deadlock in a nested call.

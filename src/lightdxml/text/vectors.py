@@ -14,10 +14,10 @@ from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import byte_lines, reading
+from lightdxml.kernels import blas
 from lightdxml.text import fasttext_bin
 from lightdxml.text.fasttext_bin import MOST_DIMENSIONS
 from lightdxml.text.tokenizer import normalize
@@ -175,7 +175,7 @@ def starting_vectors(found: WordVectors, D: int, rng: np.random.Generator) -> ND
 def _project(rows: NDArray[np.float64], D: int) -> NDArray[np.float64]:
     """Project rows on their D principal directions."""
     # On one thread: with several, the last bits of the sums could differ.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with blas.on_one_thread():
         _, directions = np.linalg.eigh(rows.T @ rows)
         main = directions[:, ::-1][:, :D]
         # The sign of an eigenvector is arbitrary: make its largest coordinate positive.

@@ -16,14 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
 from lightdxml import index as indexes
 from lightdxml.config import Config, changed
 from lightdxml.experiments.baselines import reranker
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings, label_votes, rank_chunks
 from lightdxml.experiments.baselines.reranker import CHUNK, Reranker, Schedule, Scored
-from lightdxml.kernels import adam, parallel
+from lightdxml.kernels import adam, blas, parallel
 from lightdxml.kernels.precision import rounded
 from lightdxml.metrics import inverse_propensity
 from lightdxml.model.blend import sigmoid, top_k
@@ -80,7 +79,7 @@ class Astec(Method):
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train all modules."""
-        with parallel.use_threads(threads), threadpool_limits(limits=1, user_api="blas"):
+        with parallel.use_threads(threads), blas.on_one_thread():
             with self.phase("compile"):
                 self._compile()
             self._train(check_features(X), check_labels(Y), seed)

@@ -12,14 +12,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
 from lightdxml import __version__
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.experiments.baselines import reranker
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings
 from lightdxml.experiments.baselines.reranker import Reranker, Scored
-from lightdxml.kernels import parallel
+from lightdxml.kernels import blas, parallel
 from lightdxml.model import store
 from lightdxml.model.blend import PaperBlend
 from lightdxml.model.model import predict
@@ -64,7 +63,7 @@ class Ours(Method):
                 name = _MODULES.get(entry["phase"], entry["phase"])
                 self.phases[name] = self.phases.get(name, 0.0) + entry["seconds"]
             if self.settings["reranker"]:
-                with self.phase("re-ranker"), threadpool_limits(limits=1, user_api="blas"):
+                with self.phase("re-ranker"), blas.on_one_thread():
                     parts = split(check_features(X), check_labels(Y), config)
                     held, rng = self._candidates(parts[2]), np.random.default_rng(seed)
                     self._reranker = reranker.train(

@@ -1,0 +1,144 @@
+"""Where compiled kernels are cached between processes.
+
+Numba stores compiled functions as pickles, so whoever can write a cache can run code in the processes that read it.
+Only folders that belong to this user or to root, and that nobody else can write, are used. `SECURITY.md` says more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from numba.core import caching as _caching
+from numba.core import config as _config
+from platformdirs import user_cache_path
+
+# Parts of these have no type information.
+caching: Any = _caching
+config: Any = _config
+
+_SOURCES = Path(__file__).parent
+_INDEX = "*.nbi"
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path | None:
+    """Return where compiled kernels are kept, None if they cannot be kept anywhere.
+
+    A folder that cannot be written is used if it holds compiled kernels already, as in a container image.
+    """
+    in_package = _SOURCES / "__pycache__"
+    for folder in _candidates(in_package):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            continue
+        # Whoever can write the package's own folder can change its source code as well.
+        if (folder == in_package or is_private(folder)) and (os.access(folder, os.W_OK) or any(folder.glob(_INDEX))):
+            return folder
+    return None
+
+
+def _candidates(in_package: Path) -> Iterator[Path]:
+    wanted = config.CACHE_DIR
+    if wanted:
+        yield Path(wanted)
+    yield in_package
+    user = user_cache_path("lightdxml") / "kernels"
+    # The path of a user without a home starts with ~.
+    if user.is_absolute():
+        yield user
+    if hasattr(os, "getuid"):
+        yield Path(tempfile.gettempdir()) / f"lightdxml-{os.getuid()}"
+
+
+def is_private(folder: Path) -> bool:
+    """Return whether a folder belongs to this user or to root, and nobody else can write it."""
+    if not hasattr(os, "getuid"):
+        return True  # Windows protects the folders of a user.
+    found = folder.lstat()
+    is_ours = found.st_uid in (os.geteuid(), 0)
+    return stat.S_ISDIR(found.st_mode) and is_ours and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@lru_cache(maxsize=1)
+def _stamp() -> str:
+    """Return the checksum of all kernels: compiled ones contain those that they call, from other files too."""
+    digest = hashlib.sha256()
+    for path in sorted(_SOURCES.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class _Locator:
+    """Tells Numba where one function is cached, and when that is out of date."""
+
+    def __init__(self, function: Any, source: str) -> None:
+        self._py_file, self._line = source, function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Any, source: str) -> _Locator:
+        return cls(function, source)
+
+    def ensure_cache_path(self) -> None:
+        """Do nothing: the folder exists."""
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return _stamp()
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [_Locator]  # noqa: RUF012
+
+
+class KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    """The cache of one kernel. What cannot be read is compiled; what cannot be written is compiled again next time."""
+
+    _impl_class = _Implementation
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function; None if it is not in the cache, or damaged there."""
+        if cache_folder() is None:
+            return None
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function for the next process."""
+        folder = cache_folder()
+        if folder is None:
+            _warn("no folder for it can be written")
+            return
+        if not os.access(folder, os.W_OK):
+            return
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn(f"{folder}: {error.strerror}")
+        except Exception:
+            self.flush()  # a damaged index, which is written again
+
+
+@lru_cache(maxsize=1)
+def _warn(reason: str) -> None:
+    warnings.warn(
+        f"compiled code cannot be cached ({reason}), so every start compiles it again: set NUMBA_CACHE_DIR to a folder"
+        " that only you can write",
+        RuntimeWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,102 @@
+"""The cache of compiled kernels: private, and never needed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lightdxml.kernels import cache
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+PROGRAM = """
+import os, sys, warnings
+from pathlib import Path
+from lightdxml.kernels import cache
+{setup}
+from lightdxml.kernels import bag
+import numpy as np
+from lightdxml.kernels.precision import to_bfloat16
+with warnings.catch_warnings(record=True) as shown:
+    warnings.simplefilter("always")
+    to_bfloat16(np.float32(1.5))
+print(cache.cache_folder(), [str(one.message) for one in shown])
+"""
+
+
+def compile_with(setup: str, **environment: str) -> str:
+    command = [sys.executable, "-c", PROGRAM.replace("{setup}", setup)]
+    shown = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=120, env={**os.environ, **environment}
+    )
+    return shown.stdout
+
+
+@pytest.fixture
+def fresh() -> object:
+    cache.cache_folder.cache_clear()
+    yield
+    cache.cache_folder.cache_clear()
+
+
+def test_without_a_folder_kernels_are_compiled_and_it_is_said_once() -> None:
+    shown = compile_with("cache._candidates = lambda _: iter(())")
+    assert shown.startswith("None ")
+    assert shown.count("compiled code cannot be cached (no folder for it can be written)") == 1
+
+
+def test_a_full_disk_is_no_error() -> None:
+    setup = f"""
+def full(*_): raise OSError({errno.ENOSPC}, os.strerror({errno.ENOSPC}))
+cache.caching.IndexDataCacheFile.save = full
+cache.caching.IndexDataCacheFile.load = lambda *_: None
+"""
+    assert os.strerror(errno.ENOSPC) in compile_with(setup)
+
+
+def test_damaged_files_in_the_cache_are_compiled_again(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    compile_with("", NUMBA_CACHE_DIR=str(tmp_path))
+    damaged = list(tmp_path.glob("*.nb*"))
+    assert damaged
+    for path in damaged:
+        path.write_bytes(b"damaged")
+    assert "[]" in compile_with("", NUMBA_CACHE_DIR=str(tmp_path))
+
+
+@posix
+def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    shown = compile_with("", NUMBA_CACHE_DIR=str(tmp_path))
+    assert str(tmp_path) not in shown
+    assert not list(tmp_path.iterdir())
+
+
+@posix
+@pytest.mark.parametrize(("mode", "private"), [(0o700, True), (0o755, True), (0o775, False), (0o707, False)])
+def test_a_private_folder_is_one_that_nobody_else_can_write(tmp_path: Path, mode: int, private: bool) -> None:
+    tmp_path.chmod(mode)
+    assert cache.is_private(tmp_path) is private
+
+
+@posix
+def test_a_link_is_not_a_private_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert not cache.is_private(tmp_path / "link")
+
+
+@posix
+def test_an_existing_cache_is_used_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: object
+) -> None:
+    prepared, empty = tmp_path / "prepared", tmp_path / "empty"
+    for folder in (prepared, empty):
+        folder.mkdir(0o700)
+    (prepared / "kernel.nbi").touch()
+    monkeypatch.setattr(cache, "_candidates", lambda _: iter([empty, prepared]))
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cache.cache_folder() == prepared
