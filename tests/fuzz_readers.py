@@ -26,6 +26,7 @@ from tests.data.samples import COMPRESSORS, CSV, JSONL, XC_JSON, XC_MATRIX_X, XC
 SECONDS_EACH = 20
 TOKENS = [
     b"\n", b"\r\n", b"\x00", b"\xff", b"\xef\xbb\xbf", b":", b",", b"#", b" ", b"nan", b"inf", b"-1", b"1e39", b"1e-46",
+    b"1:1e-45 ", b"2:x ", b"0:1.00000005960464477539 ",
     b"99999999999", b"9" * 30, b"0.1e", b"{", b"}", b'"', b"\\ud800", b"[]", b"null", b"true", b"|", b"\t", b"1 2 3\n",
 ]  # fmt: skip
 

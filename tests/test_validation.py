@@ -76,7 +76,7 @@ def test_very_large_and_very_small_values_count_by_their_ratio(factor: float) ->
 def test_rows_of_many_blocks_are_all_normalized(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _ = topics(50)
     expected = check_features(X)
-    monkeypatch.setattr("lightdxml.validation._ROWS", 7)
+    monkeypatch.setattr("lightdxml.validation._BLOCK_ENTRIES", 7)
     np.testing.assert_array_equal(check_features(X).data, expected.data)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
 
 _MIN_TO_SPLIT = 20
-_ROWS = 1 << 16
+_BLOCK_ENTRIES = 1 << 20
 _MAX_LABELS = 2**31 - 1
 
 
@@ -47,15 +47,30 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
         raise ValueError("Negative values in data passed as X: features are weights of words, from 0")
     _canonical(X)
     # In blocks, and in float64: the square of a large float32 overflows, that of a small one vanishes.
-    for start in range(0, X.shape[0], _ROWS):
-        first, last = X.indptr[start], X.indptr[min(start + _ROWS, X.shape[0])]
-        counts = np.diff(X.indptr[start : start + _ROWS + 1])
+    for start, stop in _row_blocks(X.indptr):
+        first, last = X.indptr[start], X.indptr[stop]
+        counts = np.diff(X.indptr[start : stop + 1])
         rows = np.repeat(np.arange(len(counts)), counts)
         values = X.data[first:last].astype(np.float64)
         norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=len(counts)))
         norms[norms == 0] = 1
         X.data[first:last] = values / norms[rows]
     return X
+
+
+def check_bytes(X: Any) -> int:
+    """Return about how much memory `check_features` takes: a copy, and workspace for a block of rows."""
+    entries = X.nnz if issparse(X) else np.size(X)
+    return 9 * int(entries) + 64 * _BLOCK_ENTRIES
+
+
+def _row_blocks(indptr: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of rows that hold about a million entries each."""
+    start, n = 0, len(indptr) - 1
+    while start < n:
+        stop = max(start + 1, int(np.searchsorted(indptr, int(indptr[start]) + _BLOCK_ENTRIES, side="right")) - 1)
+        yield start, min(stop, n)
+        start = stop
 
 
 def check_labels(Y: Any) -> csr_matrix:

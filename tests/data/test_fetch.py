@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -217,3 +218,30 @@ def test_part_that_cannot_be_written_fails_at_once(site: Site, tmp_path: Path) -
     site.answers(file())
     assert "data.zip.part cannot be written (Is a directory)" in failure(site.url, tmp_path / "data.zip")
     assert len(site.requests) == 1
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/data.zip", "http://example.org/data.zip", "file:///etc/passwd"])
+def test_a_redirect_to_another_protocol_is_not_followed(site: Site, tmp_path: Path, address: str) -> None:
+    site.answers(redirect(address))
+    assert "not a valid https address" in failure(site.url, tmp_path / "data.zip")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_file_that_is_too_large_is_not_stored(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: bool
+) -> None:
+    monkeypatch.setattr(module, "_MAX_BYTES", HALF)
+    site.answers(file(length=length))
+    assert "the file has more than" in failure(site.url, tmp_path / "data.zip")
+    assert not (tmp_path / "data.zip").exists()
+    assert not (tmp_path / "data.zip.part").exists()
+
+
+def test_a_file_of_another_checksum_is_removed(site: Site, tmp_path: Path) -> None:
+    site.answers(file())
+    right = hashlib.sha256(BODY).hexdigest()
+    module.fetch(site.url, tmp_path / "data.zip", sha256=right.upper(), session=local_session())
+    with pytest.raises(DownloadError, match=f"has the SHA-256 {right} and not 00"):
+        module.fetch(site.url, tmp_path / "other.zip", sha256="00", session=local_session())
+    assert not list(tmp_path.glob("other.zip*"))

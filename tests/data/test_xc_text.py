@@ -117,6 +117,9 @@ FAULTS = [
     ("1 3 2\n0 0:\n", 2, "'0:'", "decimal number"),
     ("1 3 2\n0 0:1x\n", 2, "'0:1x'", "decimal number"),
     ("1 3 2\n0 0:0x10\n", 2, "'0:0x10'", "decimal number"),
+    # A number that needs exact arithmetic, then an error on the same line: once an IndexError.
+    ("1 3 2\n0 1:1e-45 2:x\n", 2, "'2:x'", "decimal number"),
+    ("2 3 2\n0 1:1e-45\n0 2:1e-45 9:1\n", 3, "'9:1'", "ids from 0 to 2"),
     ("1 3 2\n0 0:1e\n", 2, "'0:1e'", "decimal number"),
     ("1 3 2\n0 0:1,5\n", 2, "'0:1,5'", "decimal number"),
     ("1 3 2\n0 0:--1\n", 2, "'0:--1'", "decimal number"),

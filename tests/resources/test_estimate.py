@@ -10,7 +10,8 @@ from scipy.sparse import csr_matrix, random_array
 
 from lightdxml.config import Config, changed
 from lightdxml.resources import estimate as module
-from lightdxml.resources.estimate import MemoryLimitError, check, estimate
+from lightdxml.resources.estimate import check, estimate
+from lightdxml.resources.system import MemoryLimitError
 from lightdxml.training.run import TrainingData
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,13 @@ def test_what_is_not_a_size_is_refused(text: str) -> None:
 def test_a_small_number_without_a_unit_is_refused() -> None:
     with pytest.raises(ValueError, match="'4' has no unit: write 4GB"):
         parse_size("4")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report what is used")
+def test_a_limit_of_the_address_space_counts() -> None:
+    program = (
+        "import resource; from lightdxml.resources.system import free_memory\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (300_000_000, 300_000_000)); print(free_memory())"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert 0 < int(out) < 300_000_000

@@ -14,7 +14,14 @@ from lightdxml.data.load import ReadOptions, load_path
 BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
 
 
-def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf-8", split: int = 0) -> Dataset:
+def load(
+    source: str | Path,
+    *,
+    label_separator: str = "|",
+    encoding: str = "utf-8",
+    split: int = 0,
+    memory_limit: int | None = None,
+) -> Dataset:
     r"""Load a data set from a file, a folder, or by name.
 
     The content of a file tells its format: XC text with or without a header, XC matrices (features and labels in two
@@ -32,6 +39,9 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
         The encoding of text files.
     split
         The column of the old form's split files, counted from 0.
+    memory_limit
+        The most memory that this process may take, in bytes; None for what the machine has. It is checked before a file
+        is read.
 
     Raises
     ------
@@ -50,7 +60,7 @@ def load(source: str | Path, *, label_separator: str = "|", encoding: str = "utf
     >>> data.train.Y.toarray().tolist()
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     """
-    options = ReadOptions(label_separator, encoding, split)
+    options = ReadOptions(label_separator, encoding, split, memory_limit)
     if not str(source):
         raise DataError("''", "an empty name", "a path or the name of a data set")
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises

@@ -20,6 +20,7 @@ def get(
     *,
     raw: bool = False,
     url: str | None = None,
+    sha256: str | None = None,
     force: bool = False,
     progress: ProgressCallback | None = None,
     session: requests.Session | None = None,
@@ -34,6 +35,8 @@ def get(
         Get the raw text instead of the bag of words. Its folder ends in ``-raw``.
     url
         The address of the archive, instead of the registry's.
+    sha256
+        The checksum that the archive must have. The repository publishes none.
     force
         Download again. The old folder stays until the new one is checked.
     progress, session
@@ -54,7 +57,7 @@ def get(
     downloaded = force or url is not None or not archive.exists()
     if downloaded:
         try:
-            fetch(source, archive, progress=progress, session=session)
+            fetch(source, archive, sha256=sha256, progress=progress, session=session)
         except DownloadError as error:
             manual = f"download it from {PAGE} and save it as {archive} or unpack it into {home}"
             raise DownloadError(f"{error}; or {manual}") from error

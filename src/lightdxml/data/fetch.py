@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ ProgressCallback = Callable[[int, "int | None"], None]
 
 _CHUNK = 1 << 16
 _PAGE_LIMIT = 1 << 20
+# The largest archive of the repository has a few gigabytes.
+_MAX_BYTES = 1 << 35
 _TIMEOUT = 30.0  # seconds without an answer after which a connection counts as broken
 _ATTEMPTS = 5  # in a row without progress
 _BUSY = (408, 500, 502, 503, 504)
@@ -57,7 +60,12 @@ def https_session() -> requests.Session:
 
 
 def fetch(
-    url: str, target: Path, *, progress: ProgressCallback | None = None, session: requests.Session | None = None
+    url: str,
+    target: Path,
+    *,
+    sha256: str | None = None,
+    progress: ProgressCallback | None = None,
+    session: requests.Session | None = None,
 ) -> None:
     """Download a file. A partial file of an earlier download is resumed.
 
@@ -69,6 +77,8 @@ def fetch(
         An https address. Google Drive's form that confirms large files is submitted.
     target
         The file to write; an existing file is replaced.
+    sha256
+        The checksum that the file must have, in hexadecimal; None if it is not known.
     progress
         Called with the number of bytes so far and the total, None if the server does not state it.
     session
@@ -92,9 +102,21 @@ def fetch(
             if failures == _ATTEMPTS:
                 raise download.error(str(error)) from error
         else:
+            if sha256 is not None and (found := _sha256(part)) != sha256.lower():
+                for path in (part, tag):
+                    path.unlink()
+                raise download.error(f"the file has the SHA-256 {found} and not {sha256}: it was removed")
             part.replace(target)
             tag.unlink(missing_ok=True)
             return
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -138,22 +160,32 @@ class _Download:
                 self._store(response, size)
             except HTTPError as error:
                 raise _BrokenError(f"the connection broke ({_reason(error)})") from error
+            except DownloadError:
+                raise
             except OSError as error:
                 raise self.error(f"{self.part} cannot be written ({_reason(error)})") from error
 
     def _store(self, response: requests.Response, size: int) -> None:
         length = response.headers.get("Content-Length", "")
         total = size + int(length) if length.isdecimal() else None
+        if total is not None:
+            self._check_size(total)
         if size == 0:
             self.part.write_bytes(b"")  # emptied first: a new version must never describe old bytes
             self.tag.write_text(f"{self.url}\n{_version(response)}", encoding="utf-8")
         with self.part.open("ab") as file:
             for chunk in response.raw.stream(_CHUNK, decode_content=False):
                 size += file.write(chunk)
+                self._check_size(size)
                 if self.progress is not None:
                     self.progress(size, total)
         if total is not None and size < total:
             raise _BrokenError(f"the connection ended at {size} of {total} bytes")
+
+    def _check_size(self, size: int) -> None:
+        if size > _MAX_BYTES:
+            self.part.unlink(missing_ok=True)
+            raise self.error(f"the file has more than {_MAX_BYTES >> 30} GB: download it by hand if it is right")
 
     def _request(self, headers: dict[str, str]) -> requests.Response:
         """Return the response with the file; submit a confirmation form if there is one."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import math
 import os
 import secrets
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -30,9 +31,17 @@ UTF8_BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 1 << 28
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _BLOCK_BYTES = 1 << 23
-# Real text does not compress by a factor of 200: a file that claims more is a decompression bomb.
+# Real text does not compress by a factor of 200: an archive that claims more is a decompression bomb.
 _FREE_BYTES = 1 << 30
 _RATIO = 200
+# Memory that the content of a compressed file may take: some bytes per byte of the file, more than real text needs.
+_FREE_MEMORY, _MEMORY_RATIO = 1 << 29, 60
+# Memory that reading takes per byte of content: texts with one special character take two bytes for each character.
+_READING_FACTOR, _READING_BUFFERS = 2.2, 60_000_000
+# How far text is compressed if the file does not say.
+_USUAL_RATIO = 6
+# What a line takes in addition to twice its bytes: as entries of arrays, or as Python objects.
+_ROW_BYTES, _OBJECT_BYTES = 16, 150
 
 
 @contextmanager
@@ -99,13 +108,64 @@ def check_encoding(path: Path, start: bytes) -> None:
 
 
 def unpacked_limit(path: Path) -> int:
-    """Return the largest number of bytes that a file of this size may decompress to."""
+    """Return the largest number of bytes that an archive of this size may unpack to."""
     return max(_FREE_BYTES, _RATIO * path.stat().st_size)
 
 
-def too_large(path: Path) -> DataError:
-    """Return the error for a file that decompresses to more bytes than `unpacked_limit`."""
-    found = f"more than {unpacked_limit(path) >> 20:,} MB when unpacked, from {path.stat().st_size:,} bytes"
+def reading_bytes(path: Path) -> int:
+    """Return about how much memory it takes to read a file of documents, by its size."""
+    return round(_READING_FACTOR * _unpacked_size(path)) + _READING_BUFFERS
+
+
+def _unpacked_size(path: Path) -> int:
+    """Return the size of the content of a file, as its header or its end states it."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        head = stream.read(64)
+        if head.startswith(GZIP_MAGIC) and size > 4:
+            stream.seek(-4, os.SEEK_END)
+            # Modulo 4 GB: a larger file states too little.
+            return max(size, int.from_bytes(stream.read(4), "little"))
+    if head.startswith(ZSTD_MAGIC):
+        with suppress(zstd.ZstdError):
+            return zstd.get_frame_info(head).decompressed_size or _USUAL_RATIO * size
+    return size
+
+
+def memory_limit(path: Path) -> int:
+    """Return how much memory the content of a compressed file of this size may take."""
+    return max(_FREE_MEMORY, _MEMORY_RATIO * path.stat().st_size)
+
+
+class MemoryBudget:
+    """The memory that the lines of a file may take; a compressed file has a limit, as it may be a decompression bomb.
+
+    Parameters
+    ----------
+    path
+        The file.
+    stream
+        Its content: the file itself if it is not compressed.
+    line_bytes
+        What a line takes in addition to its bytes.
+    """
+
+    def __init__(self, path: Path, stream: BinaryIO, line_bytes: int) -> None:
+        self.path, self.line_bytes = path, line_bytes
+        is_plain = isinstance(stream, io.BufferedReader)
+        self.limit = math.inf if is_plain else memory_limit(path)
+        self.used = 0
+
+    def spend(self, size: int, lines: int) -> None:
+        """Count lines of this size in total; raise a `DataError` if they are too many."""
+        self.used += 2 * size + self.line_bytes * lines
+        if self.used > self.limit:
+            raise too_large(self.path, int(self.limit))
+
+
+def too_large(path: Path, limit: int) -> DataError:
+    """Return the error for a file that unpacks to more bytes than this."""
+    found = f"more than {limit >> 20:,} MB in memory when unpacked, from {path.stat().st_size:,} bytes"
     return DataError(path, found, "a smaller file: if the data is real, decompress the file first")
 
 
@@ -119,7 +179,7 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
 
     All blocks share one buffer: the next block overwrites the last one.
     """
-    limit, used = unpacked_limit(path), 0
+    budget = MemoryBudget(path, stream, _ROW_BYTES)
     buffer = bytearray(_BLOCK_BYTES)
     filled = 0
     first = True
@@ -127,15 +187,13 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
         with memoryview(buffer) as view:
             while filled < len(buffer) and (n := stream.readinto(view[filled:])):  # type: ignore[attr-defined]
                 filled += n
-                used += n
-                if used > limit:
-                    raise too_large(path)
         if first and buffer.startswith(UTF8_BOM):
             del buffer[: len(UTF8_BOM)]
             filled -= len(UTF8_BOM)
         first = False
         at_end = filled < len(buffer)
         cut = filled if at_end else buffer.rfind(b"\n", 0, filled) + 1
+        budget.spend(cut, buffer.count(b"\n", 0, cut))
         if cut:
             yield np.frombuffer(memoryview(buffer)[:cut], dtype=np.uint8)
         if at_end:
@@ -151,14 +209,12 @@ def line_blocks(path: Path, stream: BinaryIO) -> Iterator[NDArray[np.uint8]]:
 
 def byte_lines(path: Path, stream: BinaryIO, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a stream with their numbers from 1, line ends included, without a byte-order mark."""
-    limit, used = unpacked_limit(path), 0
+    budget = MemoryBudget(path, stream, _OBJECT_BYTES)
     # Splitting a compressed stream into lines is faster with a buffer in C.
     plain = isinstance(stream, io.BufferedReader)
     buffered = stream if plain else io.BufferedReader(cast("io.RawIOBase", stream), 1 << 20)
     for number, line in enumerate(iter(partial(buffered.readline, longest), b""), start=1):
-        used += len(line)
-        if used > limit:
-            raise too_large(path)
+        budget.spend(len(line), 1)
         if len(line) == longest:
             raise too_long(path, number, longest)
         if number == 1:

@@ -11,9 +11,10 @@ from lightdxml.data import id_files, jsonl, npz, table, xc_text
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
 from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import base_name
+from lightdxml.data.files import base_name, reading_bytes
 from lightdxml.data.folder import FolderFiles, entries, innermost, scan
 from lightdxml.data.labels import LabelIndex, ordered_names, read_names, widen
+from lightdxml.resources.system import check_memory
 
 _MATRICES = ("xc-matrix", "npz")
 # Formats that state the number of features and labels, and formats that give labels by name.
@@ -23,11 +24,15 @@ _NAMED = ("jsonl", "table")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a file cannot tell: the label separator in a cell, the encoding, the column of old split files."""
+    """What a file cannot tell: the label separator in a cell, the encoding, the column of old split files.
+
+    And the most memory that the process may take, None for what the machine has.
+    """
 
     label_separator: str = "|"
     encoding: str = "utf-8"
     split: int = 0
+    memory_limit: int | None = None
 
     def __post_init__(self) -> None:
         if not self.label_separator:
@@ -99,6 +104,8 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
 def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelIndex, options: ReadOptions) -> _Part:
     """Read the file, or the pair of feature and label matrices, of one split."""
     kinds = [detect(path, options.encoding) for path in files]
+    for path in files:
+        check_memory(f"reading {path}", reading_bytes(path), options.memory_limit)
     if all(kind in _MATRICES for kind in kinds):
         return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
     if len(files) > 1:
@@ -140,6 +147,7 @@ def _read_old_form(folder: Path, files: FolderFiles, options: ReadOptions) -> _P
     if len(candidates) != 1:
         names = ", ".join(path.name for path in candidates) or "no data file"
         raise DataError(folder, f"split files with {names}", "one data file with a header of three numbers")
+    check_memory(f"reading {candidates[0]}", reading_bytes(candidates[0]), options.memory_limit)
     X, Y = xc_text.read_labeled(candidates[0])
     all_documents = Split(Y=Y, X=X)
     rows = {part: id_files.read_split(path, options.split, len(all_documents)) for part, path in files.splits.items()}

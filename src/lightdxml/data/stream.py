@@ -38,6 +38,8 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         with files.reading(path) as stream:
             yield stream
         return
+    if sys.stdin is None:
+        raise ValueError("standard input is closed: give a file, or pipe documents into the command")
     raw = sys.stdin.buffer
     # Detecting the compression requires a buffer that can peek.
     buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(cast("io.RawIOBase", raw))

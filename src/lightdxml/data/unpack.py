@@ -68,7 +68,7 @@ def _extract(archive: Path, folder: Path) -> None:
     if head.startswith(b"PK"):
         with zipfile.ZipFile(archive) as zipped:
             if sum(member.file_size for member in zipped.infolist()) > limit:
-                raise too_large(archive)
+                raise too_large(archive, limit)
             zipped.extractall(folder)
         return
     magic = next((magic for magic in _OPENERS if head.startswith(magic)), None)
@@ -80,7 +80,7 @@ def _extract(archive: Path, folder: Path) -> None:
         while block := stream.read(_BLOCK):
             size += len(block)
             if size > limit:
-                raise too_large(archive)
+                raise too_large(archive, limit)
     if not tarfile.is_tarfile(archive):
         raise DataError(archive, "a compressed file that is not a tar", _KINDS)
     if not hasattr(tarfile, "data_filter"):

@@ -142,6 +142,8 @@ class _Parser:
         for parsed in parallel.run(parse_range, list(_line_ranges(block, start, parallel.thread_count()))):
             values = parsed.arrays[3]
             for index, first, last, line in parsed.slow.tolist():
+                if line == parsed.lines:
+                    break  # the line of the error, whose values have no positions yet
                 values[index] = _exact_float32(self.path, block[first:last].tobytes(), self.line_number + line)
             self.line_number += parsed.lines
             if parsed.code != parse.OK:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lightdxml.config import Config, changed
-from lightdxml.resources.system import format_bytes, free_memory, resident_memory
+from lightdxml.resources.system import MemoryLimitError, format_bytes, free_memory, resident_memory
 from lightdxml.views.registry import VIEWS
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 _OVERHEAD = 1.05
 # If the resident memory is unknown: the interpreter with everything that training imports.
 _PROGRAM = 300_000_000
-
-
-class MemoryLimitError(ValueError):
-    """Training needs more memory than there is."""
 
 
 @dataclass(frozen=True)

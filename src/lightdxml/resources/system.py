@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_LESS = "use fewer documents, or a machine with more memory"
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def free_memory(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process may still use, from Linux and its control groups; None if unknown."""
-    known = [_kilobytes(root / "proc/meminfo", "MemAvailable"), *_left_in_groups(root)]
+    known = [_kilobytes(root / "proc/meminfo", "MemAvailable"), *_left_in_groups(root), _left_of_address_space(root)]
     return min((size for size in known if size is not None), default=None)
 
 
@@ -20,10 +21,48 @@ def resident_memory(root: Path = Path("/")) -> int | None:
     return _kilobytes(root / "proc/self/status", "VmRSS")
 
 
+class MemoryLimitError(ValueError):
+    """Something needs more memory than there is."""
+
+
+def check_memory(what: str, need: int, limit: int | None) -> None:
+    """Raise a `MemoryLimitError` if a step would exceed the limit of this process, or the free memory without one.
+
+    Parameters
+    ----------
+    what
+        The step, as the subject of a sentence.
+    need
+        What it adds to the memory of the process, in bytes.
+    limit
+        The most memory that the process may take; None for what the machine has.
+
+    Examples
+    --------
+    >>> check_memory("reading", 10**15, limit=None)
+    Traceback (most recent call last):
+    lightdxml.resources.system.MemoryLimitError: reading needs 1,000,000.0 GB of memory, and ... are left: ...
+    """
+    left = free_memory() if limit is None else limit - (resident_memory() or 0)
+    if left is not None and need > left:
+        there = f"{format_bytes(max(0, left))} are left"
+        raise MemoryLimitError(f"{what} needs {format_bytes(need)} of memory, and {there}: {_LESS}")
+
+
 def _kilobytes(path: Path, name: str) -> int | None:
     """Return the value of a line such as `VmRSS:  120 kB` in bytes."""
     found = re.search(rf"^{name}:\s*(\d+) kB$", _text(path), re.MULTILINE)
     return None if found is None else 1024 * int(found[1])
+
+
+def _left_of_address_space(root: Path) -> int | None:
+    """Return what `ulimit -v` leaves; None if there is no such limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit, used = resource.getrlimit(resource.RLIMIT_AS)[0], _kilobytes(root / "proc/self/status", "VmSize")
+    return None if limit == resource.RLIM_INFINITY or used is None else max(0, limit - used)
 
 
 def _left_in_groups(root: Path) -> list[int | None]:

@@ -23,6 +23,10 @@ from lightdxml.text.tokenizer import Fields
 
 _FIRST_SLOTS = 1 << 8
 _LARGEST_COUNT = 2**31 - 1
+# Memory of `fit` per million characters, and the power with which it grows, by `ngrams`: terms in hash tables, and the
+# features. The more text, the fewer of its pairs are new. Compiled code and buffers come on top.
+_FIT_BYTES, _FIT_POWER, _FIT_BUFFERS = {1: 1.7e6, 2: 10e6}, {1: 1.0, 2: 0.77}, 100_000_000
+_SAMPLE = 1000
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,19 @@ def fit(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> tuple
     idf = np.log((1 + len(fields)) / (1 + df)) + 1
     vectorizer = Vectorizer(vocabulary, idf.astype(np.float32), settings)
     return vectorizer, transform(vectorizer, texts)
+
+
+def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> int:
+    """Return about how much memory `fit` takes, from the length of some texts.
+
+    >>> fit_bytes(["a cat"] * 1000) > 1_000_000
+    True
+    """
+    n = len(texts)
+    some = range(0, n, max(1, n // _SAMPLE))
+    millions = n * sum(len(texts[i]) for i in some) / max(1, len(some)) / 1e6
+    growing = _FIT_BYTES[settings.ngrams] * float(millions ** _FIT_POWER[settings.ngrams])
+    return round(growing) + _FIT_BUFFERS
 
 
 def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matrix:
