@@ -27,6 +27,7 @@ TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "a goldfish in a b
 NAMES = [["cat"], ["dog"], ["cat", "dog"], ["fish"]] * 10
 QUERIES = ["a purring cat", "", "no dog", "a cat, a dog and a goldfish"]
 VALUES = [0, -1, 1, 5, 2**31 - 1, -(2**31), 60_000, np.nan, np.inf, 3e38]
+LARGE = [6e4, 0.99e9, -0.99e9, 0.99e6, -0.99e6]
 JSON_VALUES: list[Any] = [
     0, -1, 1, 2**31 - 1, -(2**31), 10**12, 0.5, -1e300, True, None, "x", "../x", [], {}, [[]], float("inf"),
 ]  # fmt: skip
@@ -72,6 +73,9 @@ def damage_array(rng: random.Random, folder: Path) -> None:
         value = np.float64(rng.choice(VALUES))
         with np.errstate(all="ignore"):
             array.flat[rng.randrange(array.size)] = value.astype(array.dtype)
+    elif change < 0.6 and array.dtype.kind == "f":
+        # As large as a number of a model can be, all over: sums and products may overflow.
+        array[...] = np.minimum(np.float64(rng.choice(LARGE)), np.finfo(array.dtype).max).astype(array.dtype)
     elif change < 0.7:
         arrays[name] = array[: rng.randint(0, len(array))].copy()
     elif change < 0.8:
@@ -121,8 +125,10 @@ def use(folder: Path) -> str:
                 labels, scores = model.rank(QUERIES, k=3)
                 assert ((scores >= 0) & (scores <= 1)).all(), scores
                 assert labels.max() < model.model_.n_labels
-                model.rank(QUERIES, k=3, tail=1.0)
-            model.explain(QUERIES, k=2)
+                shifted = model.rank(QUERIES, k=3, tail=1.0)[1]
+                assert ((shifted >= 0) & (shifted <= 1)).all(), shifted
+            for rows in model.explain(QUERIES, k=2):
+                assert all(np.isfinite([row.score, row.base]).all() for row in rows), rows
             model.save(folder.with_name("saved"))
     except ValueError as error:
         assert "\n" not in str(error), error

@@ -98,7 +98,7 @@ def test_the_default_preset_depends_on_the_number_of_documents() -> None:
 
 
 def test_a_configuration_survives_json() -> None:
-    config = configure("paper/Wiki10-31K", settings={"linear.frequent_costs": (0.5, 2.0), "random_state": 2**63})
+    config = configure("paper/Wiki10-31K", settings={"linear.frequent_costs": (0.5, 2.0), "random_state": 2**31})
     assert from_json(json.loads(json.dumps(asdict(config)))) == config
 
 

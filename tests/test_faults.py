@@ -21,6 +21,7 @@ from lightdxml.training.run import Run
 from tests.faults import trials
 from tests.faults.training import Lab
 from tests.support.data import topics
+from tests.support.identity import identity
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,7 @@ def test_ctrl_c_within_a_long_computation_stops_at_once(lab: Lab, tmp_path: Path
 def test_a_removal_that_is_cut_short_leaves_no_damaged_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    CheckpointFolder(tmp_path, "fingerprint").write({}, {})
+    CheckpointFolder(tmp_path, identity()).write({}, {})
 
     def stop(path: Path) -> None:
         (path / "arrays.safetensors").unlink()

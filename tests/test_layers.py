@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "persistence": set(),
     "views": {"kernels", "index", "persistence"},
     "model": {"kernels", "views", "persistence", "text", "config"},
-    "resources": {"views", "config"},
+    "resources": {"kernels", "views", "config"},
     "training": {"kernels", "index", "views", "model", "persistence", "resources", "config", "validation"},
 }
 

@@ -58,7 +58,7 @@ class Config:
     200
     >>> Config(random_state=-1)
     Traceback (most recent call last):
-    ValueError: random_state is -1: it must be an integer of at least 0 and at most 18,446,744,073,709,551,615
+    ValueError: random_state is -1: it must be an integer of at least 0 and at most 4,294,967,295
     """
 
     dense: DenseOptions = field(default_factory=DenseOptions)
@@ -74,7 +74,7 @@ class Config:
     )
     validation_limit: int = setting(5000, "Validation documents held out, at most.", low=1)
     refit: bool = setting(True, "Train linear view and trees on held-out documents too, after all is chosen.")
-    random_state: int = setting(0, "The same value gives the same model, bit for bit.", low=0, high=2**64 - 1)
+    random_state: int = setting(0, "The same value gives the same model, bit for bit.", low=0, high=2**32 - 1)
 
     def __post_init__(self) -> None:
         check(self)

@@ -21,13 +21,21 @@ from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model, check_tail, predict
 from lightdxml.progress import History, Progress
-from lightdxml.resources.system import parse_size
+from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.training.callbacks import DivergedError
 from lightdxml.training.fit import CheckpointOptions, hold_out, train
-from lightdxml.validation import check_features, check_lengths, check_trainable, known_labels, labels_of, texts_of
+from lightdxml.validation import (
+    check_bytes,
+    check_features,
+    check_lengths,
+    check_trainable,
+    known_labels,
+    labels_of,
+    texts_of,
+)
 
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
@@ -164,6 +172,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 300.0,
         resume: bool = False,
+        allow_different_machine: bool = False,
         memory_limit: int | str | None = None,
         spill: str | Path | None = None,
     ) -> LightDXML:
@@ -188,6 +197,9 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         resume
             Resume from the last checkpoint, if there is one, with the same data and settings. The result is the same,
             bit for bit, as without the interruption.
+        allow_different_machine
+            Resume also with another processor or other versions of libraries than those that wrote the checkpoint. The
+            last bits of the result may then differ; the model's manifest names both machines.
         memory_limit
             The most memory that training may need, in bytes or as `"4GB"`; None for what the machine has free. If it
             needs more, an error says so before training begins, and which settings would fit.
@@ -198,7 +210,11 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         self.config()  # Wrong settings are reported before any work is done.
         if resume and checkpoint is None:
             raise ValueError("resume needs the folder of the checkpoint: give checkpoint as well")
-        keep = None if checkpoint is None else CheckpointOptions(Path(checkpoint), checkpoint_every, resume)
+        keep = (
+            None
+            if checkpoint is None
+            else CheckpointOptions(Path(checkpoint), checkpoint_every, resume, allow_different_machine)
+        )
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
         text_options = self.text_options()
         labels, names = labels_of(Y, label_names)
@@ -208,6 +224,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         with parallel.use_threads(_threads(self.n_jobs)):
             vectorizer = None
             if texts is not None:
+                check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
                     vectorizer, X = tfidf.fit(texts, text_options)
                     bar.advance(len(texts), words=X.shape[1])
@@ -216,8 +233,10 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
                 dev = X_dev, known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
                 vectors = _initial_vectors(self.word_vectors, texts, vectorizer, config)
-            # What our own TF-IDF made is not checked again.
-            X = check_features(X) if vectorizer is None else X
+            if vectorizer is None:
+                # What our own TF-IDF made is not checked again.
+                check_memory("checking X", check_bytes(X), limit)
+                X = check_features(X)
             check_trainable(X, labels)
             prepared = hold_out(X, labels, config, dev, vectors)
             # Only the prepared form is needed from here on.
@@ -363,8 +382,9 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         Whether to compare every byte with the model's checksums first; False is faster for large models.
     """
     estimator = LightDXML()
-    model = estimator.model_ = store.load(Path(folder), verify=verify)
-    estimator.history_ = store.read_history(Path(folder))
+    stored = store.load(Path(folder), verify=verify)
+    model = estimator.model_ = stored.model
+    estimator.history_ = stored.history
     estimator.n_features_in_ = model.n_features
     values = {name: value for name, _, value in walk(model.config)}
     short = {name: values.pop(SHORT_NAMES.get(name, name)) for name in _SETTINGS}

@@ -25,7 +25,7 @@ def main() -> None:
         print("| Guarantee | Tried | Held | Note |\n|---|--:|--:|---|")
         for trial in (
             partial(trials.kills, times=arguments.kills),
-            trials.kills_after_cycle,
+            partial(trials.kills_after_cycle, rounds=2),
             trials.signals,
             trials.interrupts_after_cycle,
             trials.truncations,
@@ -34,6 +34,7 @@ def main() -> None:
             trials.full_spill,
             trials.killed_spill,
             trials.replaced,
+            trials.swapped,
             trials.second_training,
             trials.read_only,
         ):

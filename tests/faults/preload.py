@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightdxml.cli import main
+from lightdxml.__main__ import main
 from lightdxml.estimator import LightDXML
 
 __all__ = ["main"]

@@ -92,9 +92,23 @@ def _run(arguments: list[str], log: Path, file_limit: int | None, show_progress:
     if show_progress:
         os.environ |= {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
     sys.argv = ["lightdxml", *arguments]
-    from lightdxml.cli import main
+    from lightdxml.__main__ import main
 
     main()
+
+
+class Background:
+    """A function that runs in another process inside the `with` block, and is killed at its end."""
+
+    def __init__(self, function: Callable[..., None], *arguments: Any) -> None:
+        self.process = _processes.Process(target=function, args=arguments)
+
+    def __enter__(self) -> None:
+        self.process.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.join()
 
 
 class Lab:

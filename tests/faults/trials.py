@@ -11,8 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightdxml import load
-from tests.faults.training import Child, Lab, numbered, wait_for
+import numpy as np
+
+from lightdxml import LightDXML, load
+from tests.faults.training import Background, Child, Lab, numbered, wait_for
 
 # The phases after the cycle, by what is printed when they begin; the blend is chosen before and after the trees.
 AFTER_CYCLE = (
@@ -61,7 +63,7 @@ def kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
     return Outcome("SIGKILL at random moments, then resume: the same model", killed, killed * held, note)
 
 
-def kills_after_cycle(lab: Lab, phases: tuple[str, ...] = AFTER_CYCLE) -> Outcome:
+def kills_after_cycle(lab: Lab, phases: tuple[str, ...] = AFTER_CYCLE, rounds: int = 1) -> Outcome:
     """Kill a training run in each phase after the cycle: what it did before its last checkpoint is not repeated."""
     lost: list[float] = []
 
@@ -71,7 +73,8 @@ def kills_after_cycle(lab: Lab, phases: tuple[str, ...] = AFTER_CYCLE) -> Outcom
         child.wait()
         lost.append(now - max((path.stat().st_mtime for path in numbered(checkpoint)), default=now))
 
-    tried, held = _in_each_phase(lab, "killed-late", phases, kill, -signal.SIGKILL)
+    outcomes = [_in_each_phase(lab, "killed-late", phases, kill, -signal.SIGKILL) for _ in range(rounds)]
+    tried, held = (sum(outcome[i] for outcome in outcomes) for i in (0, 1))
     note = f"at most {max(lost):.2f} s of work lost, with a checkpoint after every part of it"
     return Outcome("SIGKILL in the phases after the cycle, then resume: the same model", tried, held, note)
 
@@ -209,6 +212,35 @@ def replaced(lab: Lab, times: int = 5, seed: int = 0) -> Outcome:
         load(model)
         held += lab.is_expected(model)
     return Outcome("SIGKILL while a model replaces another: a complete model at its path", times, held)
+
+
+def swapped(lab: Lab, loads: int = 10_000) -> Outcome:
+    """Load a model while another process replaces it all the time: every model is whole, and none is refused."""
+    model, others = lab.folder / "swapped", [lab.folder / "swap-a", lab.folder / "swap-b"]
+    for i, other in enumerate(others):
+        # Two models that differ in every file.
+        texts, labels = ["red rose", "white wine", "red wine", f"blue {i}"] * 5, [[f"{i} a"], [f"{i} b"]] * 10
+        LightDXML(dim=8, epochs=1, min_df=1, random_state=i).fit(texts, labels).save(other)
+    shutil.copytree(others[0], model)
+    expected = {load(other).classes_[0]: load(other).model_.arrays() for other in others}
+    seen: set[str] = set()
+    held = 0
+    with Background(replace_forever, model, others):
+        for _ in range(loads):
+            found = load(model)
+            name, arrays = found.classes_[0], found.model_.arrays()
+            held += all(np.array_equal(arrays[one], array) for one, array in expected[name].items())
+            seen.add(name)
+    note = "" if len(seen) == 2 else "it was never replaced"
+    return Outcome("a model replaced all the time: every load is whole, none is refused", loads, held, note)
+
+
+def replace_forever(model: Path, others: list[Path]) -> None:
+    """Replace a model by these in turn, until the process is killed."""
+    trained = [load(other) for other in others]
+    while True:
+        for one in trained:
+            one.save(model)
 
 
 def second_training(lab: Lab) -> Outcome:

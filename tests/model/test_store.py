@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -228,11 +230,11 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], object]] = {
     "a dense label many times": one("linear.dense", lambda a: np.repeat(a[:1], 3_000_000)),
     "a negative dense label": one("linear.dense", lambda a: a - 100),
     "int8 weights of the linear view": one("linear.weights", lambda a: a.astype(np.int8)),
-    "a node that does not exist": one("tree.paths", lambda a: np.where(a > 0, 10**6, a).astype(np.int32)),
-    "paths below -1": one("tree.paths", lambda a: a - 2),
-    "paths of one axis": one("tree.paths", lambda a: a[:, 0].copy()),
-    "paths without an axis": one("tree.paths", lambda a: np.array(3, dtype=np.int32)),
-    "weights of a node that does not exist": one("tree.classes", lambda a: a + 10**6),
+    "a node that does not exist": one("tree.0.paths", lambda a: np.where(a > 0, 10**6, a).astype(np.int32)),
+    "paths below -1": one("tree.0.paths", lambda a: a - 2),
+    "paths of one axis": one("tree.0.paths", lambda a: a[:, 0].copy()),
+    "paths without an axis": one("tree.0.paths", lambda a: np.array(3, dtype=np.int32)),
+    "weights of a node that does not exist": one("tree.0.classes", lambda a: a + 10**6),
 }
 
 
@@ -333,7 +335,7 @@ def test_pipes_and_devices_are_not_read(text_model: LightDXML, tmp_path: Path, n
         text_model.save(folder)
         (folder / name).unlink()
         make(folder / name)
-        check_refused(folder, r"is missing|is not a model")
+        check_refused(folder, r"is not a file|is not a model")
         if name == "manifest.json":
             with pytest.raises(ValueError, match="holds something other than a model"):
                 text_model.save(folder)
@@ -410,3 +412,51 @@ def test_names_of_labels_survive(tmp_path: Path) -> None:
     trained = LightDXML(options=PAPER | {"epochs": 1}).fit(np.eye(5), [[name] for name in names])
     trained.save(tmp_path / "model")
     assert load(tmp_path / "model").classes_ == names
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_model_that_is_replaced_while_it_is_read_is_never_mixed(
+    text_model: LightDXML, four_views: LightDXML, tmp_path: Path, verify: bool
+) -> None:
+    folder, stop = tmp_path / "model", threading.Event()
+    text_model.save(folder)
+
+    def swap() -> None:
+        while not stop.is_set():
+            four_views.save(folder)
+            text_model.save(folder)
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    try:
+        seen = set()
+        for _ in range(60):
+            found = load(folder, verify=verify)
+            expected = four_views if found.model_.vectorizer is None else text_model
+            assert found.model_.arrays().keys() == expected.model_.arrays().keys()
+            for name, array in found.model_.arrays().items():
+                np.testing.assert_array_equal(array, expected.model_.arrays()[name])
+            assert found.model_.label_names == expected.model_.label_names
+            assert len(found.history_) == len(expected.history_)
+            seen.add(found.model_.vectorizer is None)
+    finally:
+        stop.set()
+        swapper.join()
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO])
+def test_errors_of_the_system_are_not_called_damage(saved: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(np, "memmap", fail)
+    with pytest.raises(OSError, match=rf"cannot be read now \({os.strerror(number)}\)") as caught:
+        load(saved)
+    assert "damaged" not in str(caught.value)
+
+
+def test_a_wrong_number_of_threads_is_not_called_damage(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIGHTDXML_THREADS", "many")
+    with pytest.raises(ValueError, match=r"^LIGHTDXML_THREADS is 'many'"):
+        load(saved)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lightdxml.persistence import atomic_dir
-from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
+from lightdxml.persistence import atomic_dir, lock
+from lightdxml.persistence.atomic_dir import locate, replace_folder
 
 
 def writer(content: str) -> Any:
@@ -117,6 +118,19 @@ def test_of_two_leftovers_none_is_guessed(tmp_path: Path) -> None:
     assert locate(tmp_path / "target", is_ours) == tmp_path / "target"
 
 
-def test_checksums_are_of_the_content(tmp_path: Path) -> None:
-    (tmp_path / "empty").touch()
-    assert sha256(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+@pytest.mark.skipif(os.name == "nt", reason="Windows cannot lock folders")
+def test_what_killed_writers_left_is_removed_at_the_next_save_unless_one_still_writes(tmp_path: Path) -> None:
+    killed, writing, young, foreign = (tmp_path / name for name in (
+        ".model.00000001.part", ".model.00000002.part", ".model.00000003.part", ".other.00000001.part"
+    ))  # fmt: skip
+    for folder in (killed, writing, young, foreign):
+        folder.mkdir()
+        (folder / "arrays").write_text("x")
+        if folder is not young:
+            os.utime(folder, (0, 0))
+    with lock.held_folder(writing):
+        replace_folder(tmp_path / "model", writer("new"), is_ours)
+    assert not killed.exists()
+    assert writing.exists()
+    assert young.exists()
+    assert foreign.exists()

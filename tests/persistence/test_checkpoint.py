@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from lightdxml.persistence import checkpoint
-from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, locked, remove
+from lightdxml.persistence.checkpoint import CheckpointFolder, Identity, is_in, locked, remove
+from tests.support.identity import identity
 
 
 def write(folder: Path, *values: int, mark: str = "mark") -> CheckpointFolder:
     """Write a checkpoint per value."""
     folder.mkdir(exist_ok=True)
-    checkpoints = CheckpointFolder(folder, mark)
+    checkpoints = CheckpointFolder(folder, identity(mark))
     checkpoints.restore(lambda facts, arrays: None)
     for value in values:
         checkpoints.write({"value": value}, {"numbers": np.full(3, value, dtype=np.int32)})
@@ -34,7 +35,7 @@ def restored(folder: Path, refuse: int | None = None, mark: str = "mark") -> int
         assert arrays["numbers"].tolist() == [facts["value"]] * 3
         found.append(facts["value"])
 
-    return found[0] if CheckpointFolder(folder, mark).restore(unpack) else None
+    return found[0] if CheckpointFolder(folder, identity(mark)).restore(unpack) else None
 
 
 def names(folder: Path) -> list[str]:
@@ -88,7 +89,7 @@ def test_if_all_are_damaged_one_sentence_says_so_and_nothing_is_removed(tmp_path
 
 def test_checkpoints_of_other_data_or_settings_are_refused(tmp_path: Path) -> None:
     write(tmp_path, 5, 6)
-    with pytest.raises(ValueError, match="belongs to other data or settings"):
+    with pytest.raises(ValueError, match="belongs to other data or another version"):
         restored(tmp_path, mark="other")
 
 
@@ -161,3 +162,20 @@ def test_a_folder_with_other_files_stays_without_its_checkpoints(tmp_path: Path)
     (tmp_path / "thesis").write_text("important")
     remove(tmp_path)
     assert names(tmp_path) == ["thesis"]
+
+
+def resume(folder: Path, other: Identity, **options: bool) -> bool:
+    return CheckpointFolder(folder, other, **options).restore(lambda facts, arrays: None)
+
+
+def test_a_checkpoint_of_other_settings_names_them(tmp_path: Path) -> None:
+    write(tmp_path, 5)
+    with pytest.raises(ValueError, match=r"belongs to other settings \(dim 8, now 16\): use those"):
+        resume(tmp_path, identity("other", dim=16))
+
+
+def test_a_checkpoint_of_another_machine_is_taken_only_if_allowed(tmp_path: Path) -> None:
+    write(tmp_path, 5)
+    with pytest.raises(ValueError, match=r"another machine or other libraries \(processor this, now that\)"):
+        resume(tmp_path, identity(machine="that"))
+    assert resume(tmp_path, identity(machine="that"), allow_different_machine=True)

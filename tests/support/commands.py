@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from lightdxml.cli import app
 
-COMMAND = [sys.executable, "-c", "from lightdxml.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from lightdxml.__main__ import main; main()"]
 
 
 def run(*arguments: Any, text: str | bytes = "", code: int = 0) -> str:

@@ -20,6 +20,7 @@ from lightdxml.training.callbacks import Callback, Checkpointer, DivergedError
 from lightdxml.training.run import Phase, Run
 from tests.support.configs import PAPER, small
 from tests.support.data import topics
+from tests.support.identity import identity
 from tests.support.trainings import train
 
 # Far too large steps.
@@ -169,7 +170,7 @@ def test_signals_that_are_ignored_or_handled_elsewhere_stay_so(
     usual = signal.getsignal
     monkeypatch.setattr(signal, "getsignal", lambda number: before if number == signal.SIGINT else usual(number))
     interrupt, terminate = usual(signal.SIGINT), usual(signal.SIGTERM)
-    with Checkpointer(CheckpointFolder(tmp_path, "mark"), 1e9).signals():
+    with Checkpointer(CheckpointFolder(tmp_path, identity()), 1e9).signals():
         assert usual(signal.SIGINT) is interrupt
         assert usual(signal.SIGTERM) is not terminate
     assert usual(signal.SIGTERM) is terminate
@@ -177,7 +178,7 @@ def test_signals_that_are_ignored_or_handled_elsewhere_stay_so(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
 def test_a_second_signal_stops_at_once(tmp_path: Path) -> None:
-    checkpointer = Checkpointer(CheckpointFolder(tmp_path, "mark"), 1e9)
+    checkpointer = Checkpointer(CheckpointFolder(tmp_path, identity()), 1e9)
     with checkpointer.signals():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
@@ -188,7 +189,7 @@ def test_outside_the_main_thread_signals_are_left_alone(tmp_path: Path) -> None:
     handlers = []
 
     def work() -> None:
-        with Checkpointer(CheckpointFolder(tmp_path, "mark"), 1e9).signals():
+        with Checkpointer(CheckpointFolder(tmp_path, identity()), 1e9).signals():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     before = signal.getsignal(signal.SIGINT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ from lightdxml.config import Config, changed
 from lightdxml.kernels import parallel
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import checkpoint
+from lightdxml.resources import machine
 from lightdxml.training import fit
 from lightdxml.training.callbacks import Callback, Interrupted
 from lightdxml.training.fit import CheckpointOptions
@@ -213,14 +215,14 @@ def test_other_data_or_settings_are_refused(tmp_path: Path) -> None:
     LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="holds the checkpoint of a training run: resume it"):
         LightDXML(options=settings).fit(X, Y, checkpoint=tmp_path)
-    for changes in ({"random_state": 1}, {"epochs": 2}, {"blend.beta": 0.5}):
-        with pytest.raises(ValueError, match="belongs to other data or settings"):
+    for changes in ({"random_state": 1}, {"dense.epochs": 2}, {"blend.beta": 0.5}):
+        with pytest.raises(ValueError, match=rf"belongs to other settings \({next(iter(changes))}"):
             LightDXML(options=settings | changes).fit(X, Y, checkpoint=tmp_path, resume=True)
-    with pytest.raises(ValueError, match="belongs to other data or settings"):
+    with pytest.raises(ValueError, match="belongs to other data or another version"):
         LightDXML(options=settings).fit(X[1:], Y[1:], checkpoint=tmp_path, resume=True)
     other = X.copy()
     other.data[0] += 1
-    with pytest.raises(ValueError, match="belongs to other data or settings"):
+    with pytest.raises(ValueError, match="belongs to other data or another version"):
         LightDXML(options=settings).fit(other, Y, checkpoint=tmp_path, resume=True)
 
 
@@ -255,3 +257,20 @@ def test_data_of_other_shapes_types_and_versions_have_other_fingerprints(monkeyp
     monkeypatch.setattr("lightdxml.__version__", "9.9")
     marks.append(fit.fingerprint(SHORT, data[0], None))
     assert len(set(marks)) == len(marks)
+
+
+def test_a_training_on_two_machines_is_noted_in_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = PAPER | {"epochs": 1}
+    LightDXML(options=settings).fit(*DATA, checkpoint=tmp_path / "kept").save(tmp_path / "one")
+    assert len(manifest_of(tmp_path / "one")["machines"]) == 1
+    there = {**machine.machine(), "numpy": "9.9"}
+    monkeypatch.setattr(fit, "machine", lambda: there)
+    with pytest.raises(ValueError, match=r"other libraries \(numpy .*, now 9\.9\).*--allow-different-machine"):
+        LightDXML(options=settings).fit(*DATA, checkpoint=tmp_path / "kept", resume=True)
+    resumed = LightDXML(options=settings)
+    resumed.fit(*DATA, checkpoint=tmp_path / "kept", resume=True, allow_different_machine=True).save(tmp_path / "two")
+    assert [entry["numpy"] for entry in manifest_of(tmp_path / "two")["machines"]][1:] == ["9.9"]
+
+
+def manifest_of(folder: Path) -> Any:
+    return json.loads((folder / "manifest.json").read_text())

@@ -15,7 +15,7 @@ from lightdxml import LightDXML
 from lightdxml.data import Dataset
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate, inverse_propensity
-from lightdxml.resources.estimate import MemoryLimitError
+from lightdxml.resources.system import MemoryLimitError
 from lightdxml.training.callbacks import Callback, Interrupted
 from lightdxml.training.fit import CheckpointOptions, fit, prepare
 from lightdxml.training.run import Phase, Run

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lightdxml.config import Config, changed
 from lightdxml.kernels import parallel
 from lightdxml.persistence import arrays as stored
-from lightdxml.persistence.atomic_dir import sha256
+from lightdxml.persistence.files import map_file, sha256
 from tests.support.configs import FOUR_VIEWS, small
 from tests.support.data import topics
 from tests.support.trainings import bits, interrupt, train
@@ -54,7 +54,7 @@ def forge(source: Path, folder: Path, change: Forgery) -> None:
     change(facts, arrays)
     stored.write(place / "arrays.safetensors", arrays)
     facts.pop("sha256")
-    facts["arrays_sha256"] = sha256(place / "arrays.safetensors")
+    facts["arrays_sha256"] = sha256(map_file(place / "arrays.safetensors"))
     facts["sha256"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     (place / "state.json").write_text(json.dumps(facts))
 

@@ -20,8 +20,9 @@ def run(model: ModelFolder, json: Json = False) -> None:
 
     from lightdxml.model import store
 
-    manifest, trained = store.read_manifest(model), store.load(model)
-    quantized = [entry for entry in store.read_history(model) if entry.get("phase") == "quantize"]
+    stored = store.load(model)
+    trained, manifest = stored.model, stored.manifest
+    quantized = [entry for entry in stored.history if entry.get("phase") == "quantize"]
     content = {
         "format": manifest["format"],
         "lightdxml": manifest["lightdxml"],
@@ -34,7 +35,7 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "quantized": quantized[-1] if quantized else None,
         "text": manifest["text"],
         "word_vectors": trained.word_vectors,
-        "bytes": {path.name: path.stat().st_size for path in sorted(model.iterdir()) if path.is_file()},
+        "bytes": {name: entry["bytes"] for name, entry in sorted(manifest["files"].items())},
     }
     if json:
         print_json(content)

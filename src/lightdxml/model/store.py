@@ -6,7 +6,7 @@ Every view brings its own arrays and facts, and checks them when it is restored.
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from lightdxml.model.blend import restore_blend
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.persistence.atomic_dir import locate, replace_folder, sha256
+from lightdxml.persistence.atomic_dir import locate, replace_folder
+from lightdxml.persistence.files import Content, map_file, map_files, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views.base import ModelSizes, expect
 from lightdxml.views.registry import VIEWS
@@ -27,6 +28,7 @@ from lightdxml.views.registry import VIEWS
 FORMAT = 1
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
 _LABELS, _WORDS = "label_names.json", "vocabulary.json"
+_FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES = 1 << 12, 1 << 8
@@ -50,7 +52,7 @@ def check_target(folder: Path, *others: Path | None) -> None:
     parent = next(place for place in folder.absolute().parents if place.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
         raise ValueError(f"{folder} cannot be written ({parent} is read-only): choose another folder")
-    foreign = [name for name in inside if name not in (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)]
+    foreign = [name for name in inside if name not in _FILES]
     if inside and (foreign or not is_model(folder)):
         found = f" ({', '.join(foreign[:3])})" if foreign else ""
         raise ValueError(f"{folder} holds something other than a model{found}: choose another folder")
@@ -90,17 +92,37 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "n_documents": model.n_documents,
         "word_vectors": model.word_vectors,
         "metrics": model.metrics,
+        "machines": list(model.machines),
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
     stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
 
 
 def _entry(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    return {"bytes": path.stat().st_size, "sha256": sha256(map_file(path))}
 
 
-def load(folder: Path, *, verify: bool = True) -> Model:
-    """Read a model that `save` wrote.
+@dataclass(frozen=True)
+class Stored:
+    """A model as it was read from its folder.
+
+    Attributes
+    ----------
+    model
+        The model.
+    manifest
+        What it says about itself.
+    history
+        How it came about, one entry per phase.
+    """
+
+    model: Model
+    manifest: dict[str, Any]
+    history: list[dict[str, Any]]
+
+
+def load(folder: Path, *, verify: bool = True) -> Stored:
+    """Read a model that `save` wrote. If it is replaced meanwhile, the old or the new one is read, never a mixture.
 
     Parameters
     ----------
@@ -110,40 +132,52 @@ def load(folder: Path, *, verify: bool = True) -> Model:
         Whether to compare every byte with the checksums in the manifest. Without, large arrays are read only as they
         are used.
     """
-    folder = locate(folder, is_model)
-    manifest = read_manifest(folder)
+    parallel.thread_count()  # A wrong setting is reported before anything is read.
+    files = _map_files(folder)
+    manifest = _manifest(folder, files)
     try:
         if manifest.pop("sha256", None) != stored.checksum(manifest):
             raise ValueError(f"{_MANIFEST} was changed after the model was written")
-        _check_files(folder, manifest["files"])
-        arrays = stored.read(folder / _ARRAYS)
+        _check_files(files, manifest["files"])
+        arrays = stored.parse(files[_ARRAYS], _ARRAYS)
         if verify:
             # At the same time, as each reads the whole model. If both fail, the error of the checksums is raised.
             checks = (
-                partial(_check_sums, folder, manifest["files"]),
+                partial(_check_sums, files, manifest["files"]),
                 partial(stored.check_finite, arrays, stored.MAX_VALUE),
             )
             parallel.run(lambda check: check(), checks)
-        return _assemble(folder, manifest, arrays, verify)
-    except PermissionError as error:
-        raise ValueError(f"there is no permission to read {error.filename}: ask its owner for it") from error
-    except (
-        OSError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError, ValueError,
-    ) as error:  # fmt: skip
+        return Stored(_assemble(files, manifest, arrays, verify), manifest, _history(files))
+    except MemoryError as error:
+        raise MemoryError(f"there is not enough memory to load {folder}: close other programs") from error
+    except (LookupError, TypeError, AttributeError, RecursionError, OverflowError, ValueError) as error:
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return what a model says about itself; raise a `ValueError` if this version cannot read it."""
-    folder = locate(folder, is_model)
-    path = folder / _MANIFEST
+def _map_files(folder: Path) -> dict[str, Content]:
+    """Return the bytes of all files of a model; raise a `ValueError` if it has no manifest."""
     try:
-        if not path.is_file():
-            what = "there is no such folder" if not folder.exists() else f"it has no {_MANIFEST}"
-            raise ValueError(f"{folder} is not a model: {what}")
+        files = map_files(lambda: locate(folder, is_model), _FILES)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        what = "it is a file" if folder.exists() else "there is no such folder"
+        raise ValueError(f"{folder} is not a model: {what}") from error
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {folder}: ask its owner for it") from error
-    manifest = _read_json(path)
+    except OSError as error:
+        raise OSError(f"{folder} cannot be read now ({error.strerror}): the model itself may be intact") from error
+    except ValueError as error:
+        raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
+    if _MANIFEST not in files:
+        raise ValueError(f"{folder} is not a model: it has no {_MANIFEST}")
+    return files
+
+
+def _manifest(folder: Path, files: dict[str, Content]) -> dict[str, Any]:
+    """Return what a model says about itself; raise a `ValueError` if this version cannot read it."""
+    try:
+        manifest = stored.parse_json(files[_MANIFEST], _MANIFEST)
+    except ValueError as error:
+        raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if not isinstance(found, int) or isinstance(found, bool):
         raise ValueError(f"{folder} is not a model: its {_MANIFEST} names no format")
@@ -153,29 +187,28 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return dict(manifest)
 
 
-def _check_files(folder: Path, files: dict[str, Any]) -> None:
+def _check_files(files: dict[str, Content], expected: dict[str, Any]) -> None:
     """Raise a `ValueError` if a file is missing or has another size than when it was written."""
-    known = (_ARRAYS, _LABELS, _WORDS, _HISTORY)
-    for name, expected in files.items():
-        if name not in known:
+    for name, entry in expected.items():
+        if name not in _FILES:
             raise ValueError(f"its manifest names a file {name!r}")
-        if not (folder / name).is_file():
-            raise ValueError(f"{name} is missing")
-        if (folder / name).stat().st_size != expected["bytes"]:
-            raise ValueError(f"{name} has {(folder / name).stat().st_size} bytes and should have {expected['bytes']}")
-    for name in (_ARRAYS, _HISTORY):
         if name not in files:
+            raise ValueError(f"{name} is missing")
+        if len(files[name]) != entry["bytes"]:
+            raise ValueError(f"{name} has {len(files[name])} bytes and should have {entry['bytes']}")
+    for name in (_ARRAYS, _HISTORY):
+        if name not in expected:
             raise ValueError(f"its manifest names no {name}")
 
 
-def _check_sums(folder: Path, files: dict[str, Any]) -> None:
+def _check_sums(files: dict[str, Content], expected: dict[str, Any]) -> None:
     """Raise a `ValueError` if a file has other content than when it was written."""
-    for name, expected in files.items():
-        if sha256(folder / name) != expected["sha256"]:
+    for name, entry in expected.items():
+        if sha256(files[name]) != entry["sha256"]:
             raise ValueError(f"{name} was changed after the model was written")
 
 
-def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bool) -> Model:
+def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Arrays, verify: bool) -> Model:
     n_features = _integer(manifest["n_features"], 1, (1 << 31) - 1, "features")
     frequency = arrays["label_frequency"]
     n_labels = len(frequency)
@@ -203,9 +236,10 @@ def _assemble(folder: Path, manifest: dict[str, Any], arrays: Arrays, verify: bo
         label_frequency=frequency,
         n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
         tail_strength=float(strength),
-        label_names=_read_names(folder / _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
-        vectorizer=_vectorizer(folder, manifest, arrays, n_features),
+        label_names=_names(files, _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
+        vectorizer=_vectorizer(files, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],
+        machines=[{str(key): str(value) for key, value in one.items()} for one in manifest["machines"]],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
     )
 
@@ -216,39 +250,30 @@ def _integer(value: Any, low: int, high: int, what: str) -> int:
     return value
 
 
-def _vectorizer(folder: Path, manifest: dict[str, Any], arrays: Arrays, n_features: int) -> Vectorizer | None:
+def _vectorizer(
+    files: dict[str, Content], manifest: dict[str, Any], arrays: Arrays, n_features: int
+) -> Vectorizer | None:
     if "idf" not in arrays:
         return None
     if _WORDS not in manifest["files"]:
         raise ValueError(f"its manifest names no {_WORDS}")
     expect(arrays["idf"], "idf", (n_features,), np.float32)
-    vocabulary = _read_names(folder / _WORDS, n_features, "features")
+    vocabulary = _names(files, _WORDS, n_features, "features")
     return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
 
 
-def _read_names(path: Path, count: int, what: str) -> list[str]:
+def _names(files: dict[str, Content], name: str, count: int, what: str) -> list[str]:
     """Return that many names; a file made to fill memory is not read."""
-    names = stored.read_json(path, _MAX_NAME * (count + _SPARE_NAMES))
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{path.name} is not a list of names")
+    names = stored.parse_json(files[name], name, _MAX_NAME * (count + _SPARE_NAMES))
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise ValueError(f"{name} is not a list of names")
     if len(names) != count:
-        raise ValueError(f"{path.name} has {len(names)} names for {count} {what}")
+        raise ValueError(f"{name} has {len(names)} names for {count} {what}")
     return names
 
 
-def _read_json(path: Path) -> Any:
-    try:
-        return stored.read_json(path)
-    except PermissionError as error:
-        raise ValueError(f"there is no permission to read {path.parent}: ask its owner for it") from error
-    except (OSError, ValueError, MemoryError) as error:
-        raise ValueError(f"{path} is damaged ({error}): copy or train the model again") from error
-
-
-def read_history(folder: Path) -> list[dict[str, Any]]:
-    """Return how the model came about, one entry per phase."""
-    path = locate(folder, is_model) / _HISTORY
-    history = _read_json(path)
+def _history(files: dict[str, Content]) -> list[dict[str, Any]]:
+    history = stored.parse_json(files[_HISTORY], _HISTORY)
     if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
-        raise ValueError(f"{path} is not a list of phases: copy or train the model again")
+        raise ValueError(f"{_HISTORY} is not a list of phases")
     return history

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
+from lightdxml.persistence.files import Content, map_file
+
 Arrays = dict[str, NDArray[Any]]
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
 _TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
@@ -36,10 +38,10 @@ def write(path: Path, arrays: Arrays) -> None:
     path.chmod(stat.S_IMODE(mode))
 
 
-def read(path: Path) -> dict[str, NDArray[Any]]:
+def read(path: Path) -> Arrays:
     """Return views of the arrays in a file; pages are read when they are used.
 
-    Several processes that read one file share one copy in memory. Every array must lie within the file.
+    Several processes that read one file share one copy in memory.
 
     Examples
     --------
@@ -49,20 +51,22 @@ def read(path: Path) -> dict[str, NDArray[Any]]:
     ...     read(Path(folder) / "a.safetensors")["ones"].tolist()
     [[1.0, 1.0]]
     """
-    if not path.is_file():
-        raise ValueError(f"{path.name} is missing or not a file")
-    size = path.stat().st_size
+    return parse(map_file(path), path.name)
+
+
+def parse(content: Content, name: str) -> Arrays:
+    """Return views of the arrays in the bytes of a file; every array must lie within them."""
+    size = len(content)
     if size < 8:
-        raise ValueError(f"{path.name} is truncated")
-    content = np.memmap(path, dtype=np.uint8, mode="r")
+        raise ValueError(f"{name} is truncated")
     length = int.from_bytes(content[:8].tobytes(), "little")
     if length > min(size - 8, _MAX_HEADER):
-        raise ValueError(f"{path.name} has a header of {length} bytes")
+        raise ValueError(f"{name} has a header of {length} bytes")
     header = json.loads(content[8 : 8 + length].tobytes())
     if not isinstance(header, dict):
-        raise ValueError(f"{path.name} has a header of another form")
+        raise ValueError(f"{name} has a header of another form")
     body = content[8 + length :]
-    return {name: _view(body, name, entry) for name, entry in header.items() if name != "__metadata__"}
+    return {array: _view(body, array, entry) for array, entry in header.items() if array != "__metadata__"}
 
 
 def _view(body: NDArray[np.uint8], name: str, entry: Any) -> NDArray[Any]:
@@ -105,15 +109,15 @@ def checksum(content: object) -> str:
 
 
 def read_json(path: Path, limit: int = _MAX_JSON) -> Any:
-    """Return the content of a regular JSON file of at most `limit` bytes; a pipe or a device might never end."""
-    if not path.is_file():
-        raise ValueError(f"{path.name} is missing or not a file")
-    size = path.stat().st_size
-    if size > limit:
-        raise ValueError(f"{path.name} has more than {limit} bytes")
-    with path.open("rb") as stream:
-        content = stream.read(size)
+    """Return the content of a regular JSON file of at most `limit` bytes."""
+    return parse_json(map_file(path), path.name, limit)
+
+
+def parse_json(content: Content, name: str, limit: int = _MAX_JSON) -> Any:
+    """Return the content of a JSON file, given its bytes; one made to fill memory is not parsed."""
+    if len(content) > limit:
+        raise ValueError(f"{name} has more than {limit} bytes")
     try:
-        return json.loads(content.decode())
+        return json.loads(content.tobytes().decode())
     except RecursionError as error:
-        raise ValueError(f"{path.name} is nested too deeply") from error
+        raise ValueError(f"{name} is nested too deeply") from error

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import hashlib
 import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+from lightdxml.persistence import lock
 
 # What a system or a file system answers if it cannot exchange two folders, or sync one.
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM, errno.EACCES)
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
-_BLOCK = 1 << 22
+_SECONDS_TO_LOCK = 10
 
 
 def replace_folder(folder: Path, write: Callable[[Path], None], is_ours: Callable[[Path], bool]) -> None:
@@ -40,13 +43,15 @@ def replace_folder(folder: Path, write: Callable[[Path], None], is_ours: Callabl
     if leftover != folder:
         leftover.rename(folder)
     existing = next(parent for parent in folder.parents if parent.exists())
+    _remove_unfinished(folder)
     fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
     fresh.mkdir(parents=True)
     try:
-        write(fresh)
-        for path in (*fresh.iterdir(), fresh):
-            sync(path)
-        old = _exchange_or_rename(fresh, folder)
+        with lock.held_folder(fresh):
+            write(fresh)
+            for path in (*fresh.iterdir(), fresh):
+                sync(path)
+            old = _exchange_or_rename(fresh, folder)
     except BaseException:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
@@ -56,6 +61,22 @@ def replace_folder(folder: Path, write: Callable[[Path], None], is_ours: Callabl
             break
     if old is not None:
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what processes left that were killed while they wrote this folder."""
+    with suppress(OSError):
+        for path in _leftovers(folder, "part"):
+            # A folder that was made just now may belong to a process that has not locked it yet.
+            if time.time() - path.stat().st_mtime > _SECONDS_TO_LOCK:
+                with lock.held_folder(path) as mine:
+                    if mine:
+                        shutil.rmtree(path, ignore_errors=True)
+
+
+def _leftovers(folder: Path, kind: str) -> list[Path]:
+    pattern = re.compile(rf"\.{re.escape(folder.name)}\.[0-9a-f]{{8}}\.{kind}")
+    return [path for path in folder.parent.iterdir() if pattern.fullmatch(path.name)]
 
 
 def _exchange_or_rename(fresh: Path, folder: Path) -> Path | None:
@@ -95,8 +116,7 @@ def locate(folder: Path, is_ours: Callable[[Path], bool]) -> Path:
         place = folder.resolve()
         if place.exists():
             return folder
-        pattern = re.compile(rf"\.{re.escape(place.name)}\.[0-9a-f]{{8}}\.old")
-        left = [path for path in place.parent.iterdir() if pattern.fullmatch(path.name) and is_ours(path)]
+        left = [path for path in _leftovers(place, "old") if is_ours(path)]
     except OSError:
         return folder
     return left[0] if len(left) == 1 else folder
@@ -117,12 +137,3 @@ def sync(path: Path) -> None:
         # Some file systems cannot sync folders either, and some folders may be written but not opened.
         if not is_folder or error.errno not in _UNSUPPORTED:
             raise
-
-
-def sha256(path: Path) -> str:
-    """Return a file's checksum."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

@@ -12,18 +12,39 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import lock
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.persistence.atomic_dir import sha256, sync
+from lightdxml.persistence.atomic_dir import sync
+from lightdxml.persistence.files import map_file, sha256
 
 _ARRAYS, _FACTS, _LOCK = "arrays.safetensors", "state.json", "lock"
 _KEPT = 2
 
 Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the result of a training run depends on: its checkpoints are for the same only.
+
+    Attributes
+    ----------
+    fingerprint
+        The checksum of data, settings and version.
+    settings
+        All settings by name, to say which one differs.
+    machine
+        Instruction sets and versions of libraries, on which the last bits depend.
+    """
+
+    fingerprint: str
+    settings: dict[str, Any]
+    machine: dict[str, str]
 
 
 class CheckpointFolder:
@@ -33,12 +54,14 @@ class CheckpointFolder:
     ----------
     folder
         Where they lie; created if it does not exist.
-    fingerprint
-        Identifies data and settings: checkpoints of other ones are refused.
+    identity
+        What the training run depends on: checkpoints of other ones are refused.
+    allow_different_machine
+        Whether a checkpoint from another machine, or of other versions of libraries, is taken as well.
     """
 
-    def __init__(self, folder: Path, fingerprint: str) -> None:
-        self.folder, self.fingerprint = folder, fingerprint
+    def __init__(self, folder: Path, identity: Identity, allow_different_machine: bool = False) -> None:
+        self.folder, self.identity, self.allow_different_machine = folder, identity, allow_different_machine
         self._number = 0
         self._valid: list[int] = []
 
@@ -63,17 +86,27 @@ class CheckpointFolder:
             except (OSError, ValueError, RecursionError, MemoryError) as error:
                 reasons.append(str(error))
                 continue
-            if facts["fingerprint"] != self.fingerprint:
-                raise ValueError(
-                    f"the checkpoint in {self.folder} belongs to other data or settings (random_state is one), or to"
-                    " another version of lightdxml: use those, or choose another folder"
-                )
+            self._check_identity(facts)
             try:
                 unpack(facts, arrays)
                 return number
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
                 reasons.append(f"{type(error).__name__}: {error}")
         raise ValueError(f"the checkpoints in {self.folder} are damaged ({reasons[0]}): remove it and start again")
+
+    def _check_identity(self, facts: Facts) -> None:
+        identity = self.identity
+        if facts["fingerprint"] != identity.fingerprint:
+            changed = _differences(facts["settings"], identity.settings)
+            what = f"other settings ({changed})" if changed else "other data or another version of lightdxml"
+            raise ValueError(f"the checkpoint in {self.folder} belongs to {what}: use those, or choose another folder")
+        changed = _differences(facts["machine"], identity.machine)
+        if changed and not self.allow_different_machine:
+            raise ValueError(
+                f"the checkpoint in {self.folder} is from another machine or other libraries ({changed}), where the"
+                " last bits of a result may differ: resume it there, or allow it (--allow-different-machine,"
+                " allow_different_machine=True)"
+            )
 
     def write(self, facts: Facts, arrays: Arrays) -> None:
         """Write a checkpoint and remove all but the last two."""
@@ -82,7 +115,7 @@ class CheckpointFolder:
         fresh.mkdir()
         try:
             stored.write(fresh / _ARRAYS, arrays)
-            content = {**facts, "fingerprint": self.fingerprint, "arrays_sha256": sha256(fresh / _ARRAYS)}
+            content = {**facts, **asdict(self.identity), "arrays_sha256": sha256(map_file(fresh / _ARRAYS))}
             content["sha256"] = stored.checksum(content)
             (fresh / _FACTS).write_text(json.dumps(content), encoding="utf-8")
             for path in (fresh / _ARRAYS, fresh / _FACTS, fresh):
@@ -100,6 +133,18 @@ class CheckpointFolder:
         for number in list(numbers):
             with suppress(OSError):
                 _discard(self.folder / f"{number:08}")
+
+
+def _differences(before: Any, now: dict[str, Any]) -> str:
+    """Return the first values that differ, as text.
+
+    >>> _differences({"a": 1, "b": [2]}, {"a": 1, "b": (3,), "c": 4})
+    'b [2], now [3]; c None, now 4'
+    """
+    before = before if isinstance(before, dict) else {}
+    pairs = [(name, before.get(name), json.loads(json.dumps(value))) for name, value in now.items()]
+    found = [f"{name} {one!s:.40}, now {other!s:.40}" for name, one, other in pairs if one != other]
+    return "; ".join(found[:3])
 
 
 @contextmanager
@@ -163,11 +208,13 @@ def _is_checkpoint(path: Path) -> bool:
 def _read(place: Path) -> tuple[Facts, Arrays]:
     """Return the content of a checkpoint; raise a `ValueError` if it is not complete."""
     facts = stored.read_json(place / _FACTS)
-    if not isinstance(facts, dict) or not {"sha256", "arrays_sha256", "fingerprint"} <= set(facts):
+    if not isinstance(facts, dict) or not {"sha256", "arrays_sha256", "fingerprint", "settings", "machine"} <= set(
+        facts
+    ):
         raise ValueError(f"{place / _FACTS} has another form")
     if facts.pop("sha256") != stored.checksum(facts):
         raise ValueError(f"{place / _FACTS} was changed after it was written")
-    arrays = stored.read(place / _ARRAYS)
-    if facts["arrays_sha256"] != sha256(place / _ARRAYS):
+    content = map_file(place / _ARRAYS)
+    if facts["arrays_sha256"] != sha256(content):
         raise ValueError(f"{place / _ARRAYS} was changed after it was written")
-    return facts, arrays
+    return facts, stored.parse(content, _ARRAYS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -42,6 +43,25 @@ def held(path: Path) -> Iterator[bool]:
         yield _lock(stream.fileno()) and _is_at(path, stream.fileno())
 
 
+@contextmanager
+def held_folder(folder: Path) -> Iterator[bool]:
+    """Hold a folder itself; yield False if another process holds it, or the system cannot lock folders.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, held_folder(Path(folder)) as mine:
+    ...     mine or os.name == "nt"
+    True
+    """
+    if os.name == "nt":
+        yield False
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        yield _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _is_at(path: Path, descriptor: int) -> bool:
     """Return whether this is still the file at this path: the process that held it before may have removed it."""
     try:
@@ -62,4 +82,8 @@ def _lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):  # the second is what Windows raises
         return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EBADF):
+            raise
+        return False  # a file system without locks
     return True

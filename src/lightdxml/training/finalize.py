@@ -121,7 +121,10 @@ class _BlendFit:
             results = choose.grid(run, candidates, shares)
             (beta, gamma), metrics = choose.choose_smooth(results, run.config.blend.grid_tolerance)
             run.progress(phase, 1, beta=beta, gamma=gamma, grid=results, **metrics)
-        run.say(f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, β {beta:g}, γ {gamma:g}")
+        run.say(
+            f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, weight of the linear view"
+            f" γ {gamma:g}, of the classifier beside nearness β {beta:g}"
+        )
         return beta, gamma
 
 
@@ -151,6 +154,7 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         n_documents=data.n_documents,
         tail_strength=strength,
         metrics=choose.measure(run, candidates.labels, scores),
+        machines=run.machines,
     )
 
 

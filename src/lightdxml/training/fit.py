@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
 from lightdxml import index as indexes
-from lightdxml.config import Config, changed
+from lightdxml.config import Config, changed, walk
+from lightdxml.kernels import blas
+from lightdxml.kernels.cache import cache_folder
 from lightdxml.model.model import Model
-from lightdxml.persistence.checkpoint import CheckpointFolder, is_in, locked
+from lightdxml.persistence.checkpoint import CheckpointFolder, Identity, is_in, locked
 from lightdxml.persistence.spill import FEATURES, spill_directory
 from lightdxml.progress import History, Progress
 from lightdxml.resources import estimate
+from lightdxml.resources.machine import machine
 from lightdxml.training import cycle, state
 from lightdxml.training.callbacks import (
     Callback,
@@ -47,11 +49,12 @@ _TOY = 256
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Where checkpoints go, the seconds between two of them, and whether to resume from the last one."""
+    """Where checkpoints go, the seconds between two of them, and whether and where to resume from the last one."""
 
     folder: Path
     every: float = 300.0
     resume: bool = False
+    allow_different_machine: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int | float) or not self.every >= 0:
@@ -142,10 +145,10 @@ def train(
         need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     history.entries[-1]["estimated_mb"] = need.total / 1e6
     progress.say(f"training needs up to {need}")
-    run = Run(prepared.take(), config, history=history.entries)
+    run = Run(prepared.take(), config, history=history.entries, machines=[machine()])
     run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
-    # BLAS on one thread: our own threads divide the work in a way that does not depend on their number.
-    with threadpool_limits(limits=1, user_api="blas"), _watched(run, prepared.vectors, checkpoint, spill):
+    # Our own threads divide the work in a way that does not depend on their number.
+    with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill):
         try:
             model = _train(run)
         except Diverged as reason:
@@ -179,9 +182,10 @@ def _watched(
         run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
         if checkpoint is not None:
-            mark = fingerprint(run.config, run.data, vectors)
+            settings = {name: value for name, _, value in walk(run.config)}
+            identity = Identity(fingerprint(run.config, run.data, vectors), settings, machine())
             stack.enter_context(locked(checkpoint.folder))
-            folder = CheckpointFolder(checkpoint.folder, mark)
+            folder = CheckpointFolder(checkpoint.folder, identity, checkpoint.allow_different_machine)
             checkpointer = Checkpointer(folder, checkpoint.every)
             run.callbacks = [*run.callbacks, checkpointer]
             _resume(run, folder, checkpoint)
@@ -221,11 +225,12 @@ def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
     }  # fmt: skip
     run = Run(TrainingData(toy, toy, toy, toy), changed(config, small))
     run.cycle = state.start(run.data, run.config, None)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with blas.on_one_thread():
         _train(run)
     seconds = time.perf_counter() - start
     if seconds > _WORTH_SAYING:
-        progress.say(f"kernels compiled in {seconds:.1f} s; next time they are loaded from disk")
+        cached = "" if cache_folder() is None else "; next time they are loaded from disk"
+        progress.say(f"kernels compiled in {seconds:.1f} s{cached}")
 
 
 def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32] | None) -> str:

@@ -121,6 +121,8 @@ class Run:
         The results of finished steps after the cycle, by name: with `result` they are what a checkpoint holds.
     history
         What happened, one entry per phase.
+    machines
+        Where it takes place, and took place before it was resumed: instruction sets and versions of libraries.
     spill
         Where large arrays go; None for memory.
     """
@@ -133,6 +135,7 @@ class Run:
     views: dict[str, View] = field(default_factory=dict)
     products: dict[str, Arrays] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
+    machines: list[dict[str, str]] = field(default_factory=list)
     spill: SpillDirectory | None = None
 
     @property

@@ -31,7 +31,7 @@ _MAX_STEPS = 2**53
 def pack(run: Run) -> tuple[Facts, Arrays]:
     """Return a training run as facts for JSON, and arrays."""
     facts, arrays = _pack_dense(run) if run.result is not None else _pack_cycle(run)
-    return {**facts, "history": run.history}, arrays
+    return {**facts, "history": run.history, "machines": run.machines}, arrays
 
 
 def unpack(run: Run, facts: Facts, arrays: Arrays) -> None:
@@ -39,12 +39,15 @@ def unpack(run: Run, facts: Facts, arrays: Arrays) -> None:
 
     The training is then unchanged.
     """
+    if not isinstance(facts["machines"], list) or not all(isinstance(one, dict) for one in facts["machines"]):
+        raise ValueError("its machines are not a list")
     if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
         raise ValueError("its history is not a list of phases")
     if facts["stage"] == "finalize":
         _unpack_dense(run, facts, arrays)
     else:
         _unpack_cycle(run, facts, arrays)
+    run.machines = [*facts["machines"], *(here for here in run.machines if here not in facts["machines"])]
     # Choices are made again: they take little time, and their results are not stored.
     run.history = [entry for entry in facts["history"] if entry["phase"] not in CHOICES]
 
