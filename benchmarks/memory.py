@@ -29,6 +29,11 @@ SHAPES: list[tuple[int, int, int, int, int, dict[str, Any]]] = [
     (20_000, 20_000, 40_000, 50, 5, {"dim": 256, "shortlist_size": 100, "index": "rabitq"}),
     (30_000, 40_000, 20_000, 100, 5, {"dim": 384}),
     (40_000, 100_000, 10_000, 60, 4, {"dim": 300, "shortlist_size": 100, "validation_fraction": 0.0}),
+    (20_000, 20_000, 50_000, 50, 200, {}),
+    (20_000, 20_000, 5_000, 100, 20, {}),
+    (50_000, 50_000, 50_000, 30, 2, {}),
+    (10_000, 20_000, 3_000, 300, 10, {}),
+    (3_000, 100_000, 10_000, 200, 30, {}),
 ]
 
 
@@ -78,6 +83,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", action="append", default=[], help="a data set; may be repeated")
     parser.add_argument("--set", action="append", default=[], help="a setting, name=value; may be repeated")
+    parser.add_argument("--from", dest="first", type=int, default=0, help="leave out this many shapes")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -88,7 +94,7 @@ def main() -> None:
             print(json.dumps(measure(Path(folder), *rest)))
         return
     given = dict(setting.split("=", 1) for setting in arguments.set)
-    tasks = [("", shape, {**settings, **given}) for *shape, settings in SHAPES]
+    tasks = [("", shape, {**settings, **given}) for *shape, settings in SHAPES[arguments.first :]]
     if arguments.data:
         tasks = [(source, [], given) for source in arguments.data]
     print(f"{'training':60} {'estimate MB':>12} {'peak MB':>9} {'peak / estimate':>16}")

@@ -1,6 +1,19 @@
-"""`python -m lightdxml` is `lightdxml`."""
+"""The entry point of `lightdxml` and `python -m lightdxml`. Ctrl-C ends it without a traceback, also during imports."""
 
-from lightdxml.cli import main
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from lightdxml.cli import run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import shlex
+import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +18,9 @@ from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
 
 from lightdxml import LightDXML, load
-from lightdxml.cli import app, main
-from tests.support.commands import run
+from lightdxml.__main__ import main
+from lightdxml.cli import app
+from tests.support.commands import COMMAND, run, run_process
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS
 
@@ -194,3 +199,77 @@ def test_a_wrong_tail_is_reported_before_anything_is_read(tmp_path: Path, comman
     result = CliRunner().invoke(app, [command, str(tmp_path / "none"), "-", f"--tail={tail}"])
     assert isinstance(result.exception, ValueError)
     assert str(result.exception).startswith("tail is ")
+
+
+HOSTILE = "red\x1b[2J\x07\x9b31m\x00\x7f\u202e=cmd()"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose labels would command a terminal."""
+    folder = tmp_path_factory.mktemp("models") / "hostile"
+    LightDXML(options=PAPER | {"epochs": 3}).fit(TEXTS, [[HOSTILE], ["b"]] * (len(TEXTS) // 2)).save(folder)
+    return folder
+
+
+def raw_controls(out: str) -> set[str]:
+    return {char for char in out if char not in "\n\t" and unicodedata.category(char) in ("Cc", "Cf")}
+
+
+def test_labels_print_no_control_characters(hostile: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text(
+        "".join(json.dumps({"text": text, "labels": [HOSTILE]}) + "\n" for text in TEXTS[:4])
+    )
+    for arguments in (
+        ("predict", hostile, "-", "-k", 2),
+        ("predict", hostile, "-", "-k", 2, "--json"),
+        ("explain", hostile, TEXTS[0]),
+        ("explain", hostile, TEXTS[0], "--json"),
+        ("data", "info", tmp_path / "data.jsonl"),
+        ("evaluate", hostile, tmp_path / "data.jsonl"),
+    ):
+        out = run(*arguments, text=f"{TEXTS[0]}\n")
+        assert not raw_controls(out), (arguments, out)
+        if arguments[0] != "evaluate":
+            assert "x1b" in out or "u001b" in out
+
+
+def test_json_keeps_labels_as_they_are(hostile: Path) -> None:
+    out = run("predict", hostile, "-", "-k", 2, "--json", text=f"{TEXTS[0]}\n")
+    assert HOSTILE in labels_of(out)[0]
+
+
+def test_errors_print_no_control_characters(tmp_path: Path) -> None:
+    shown = run_process("predict", tmp_path / "none\x1b[2J", "-")
+    assert shown.returncode == 1
+    assert not raw_controls(shown.stderr)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes no streams like this")
+@pytest.mark.parametrize(
+    ("closed", "said"), [("<&-", "standard input is closed"), (">&-", "standard output is closed"), ("2>&-", "")]
+)
+def test_closed_streams_give_no_traceback(model: Path, closed: str, said: str) -> None:
+    command = f"{shlex.join([*COMMAND, 'predict', str(model), '-'])} {closed}"
+    text = None if closed == "<&-" else "a cat\n"
+    shown = subprocess.run(command, shell=True, input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert said in shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert shown.returncode == (1 if said else 0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
+def test_ctrl_c_during_imports_gives_no_traceback() -> None:
+    for module in ("typer", "rich.console", "lightdxml.cli.output"):
+        program = (
+            "import sys, os, signal, importlib.abc\n"
+            "class Interrupt(importlib.abc.MetaPathFinder):\n"
+            "    def find_spec(self, name, *_):\n"
+            f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+            "sys.meta_path.insert(0, Interrupt())\n"
+            "sys.argv = ['lightdxml', '--version']\n"
+            "from lightdxml.__main__ import main; main()"
+        )
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+        assert shown.returncode == 130
+        assert shown.stderr == ""

@@ -103,6 +103,7 @@ def test_a_file_in_another_order_of_labels_is_measured_by_name(
         (["train", "DATA", "--model", "OUT", "--set", "epochs"], "write --set NAME=VALUE"),
         (["train", "DATA", "--model", "OUT", "--dim", "0"], "dim is 0: it must be an integer of at least 1"),
         (["train", "DATA", "--model", "OUT", "--ngrams", "3"], "ngrams is 3"),
+        (["train", "DATA", "--model", "OUT", "--random-state", str(2**64)], "random_state is 18446744073709551616"),
         (["train", "DATA", "--model", "OUT", "--word-vectors", "none.vec"], "there is no file none.vec"),
         (["train", "DATA", "--model", "OUT", "--preset", "mine"], "there is no preset 'mine'"),
         (["train", "DATA", "--model", "OUT", "--n-jobs", "0"], "n_jobs is 0"),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lightdxml import __version__
 from lightdxml.cli import bench, compress, data, demo, evaluate, explain, info, predict, report, settings, train
-from lightdxml.cli.output import fail
+from lightdxml.cli.output import fail, note
 
 app = typer.Typer(
     help="Extreme multi-label classification: find the few labels that fit a document among very many.",
@@ -47,19 +49,25 @@ def _root(
     """Take the options before the command."""
 
 
-def main() -> None:
+def run() -> None:
     """Run the command line; errors are one sentence and a nonzero exit code."""
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    if sys.stdout is None:
+        fail("standard output is closed: redirect it to a file or to /dev/null")
     # A terminal that cannot show a character shows a question mark instead of failing.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
     try:
         app()
     except BrokenPipeError:
         # The reader has closed the pipe, as `head` does. The interpreter's last flush must not fail either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except MemoryError:
-        fail("there is not enough memory for data of this size: use a larger machine or fewer documents")
+    except MemoryError as error:
+        more = "there is not enough memory for data of this size: use a larger machine or fewer documents"
+        fail(str(error) or more)
     except (ValueError, OSError, ImportError) as error:
         fail(str(error))

@@ -138,7 +138,7 @@ def _run(plan: Plan, write_reports: Callable[[Cells, Path, str], list[Path]]) ->
             signal.signal(number, signal.default_int_handler)
     note("reading the data")
     try:
-        cells = grid.run(plan, lambda text: errors.print(text, end="", markup=False, highlight=False, soft_wrap=True))
+        cells = grid.run(plan, lambda text: errors.print(text, end="", markup=False, soft_wrap=True))
     except KeyboardInterrupt:
         note(f"\nstopped: finished cells are in {plan.out}; run the same command to resume")
         raise

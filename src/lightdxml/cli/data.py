@@ -129,6 +129,7 @@ def get(
     raw: Annotated[bool, typer.Option("--raw", help="Fetch raw texts instead of the bag of words.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Fetch it again if it is already there.")] = False,
     url: Annotated[str | None, typer.Option("--url", help="Address of the archive, instead of the known one.")] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", help="Checksum that the archive must have.")] = None,
 ) -> None:
     """Fetch a data set into the cache folder and check its sizes.
 
@@ -142,7 +143,7 @@ def get(
         path = _build(name.lower(), force)
     else:
         with download_bar(name) as progress:
-            path = download.get(registry.find(name), raw=raw, force=force, url=url, progress=progress)
+            path = download.get(registry.find(name), raw=raw, force=force, url=url, sha256=sha256, progress=progress)
     say(f"{name} is in {path}")
 
 

@@ -40,6 +40,8 @@ def run(
     estimator = load(model)
     if estimator.model_.vectorizer is None:
         raise ValueError(f"{model} was trained on features, not on texts: use LightDXML.explain in Python")
+    if text == "-" and sys.stdin is None:
+        raise ValueError("standard input is closed: give a text, or pipe one into the command")
     found = estimator.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
     if json:
         print_json([_as_json(explanation) for explanation in found])

@@ -114,6 +114,8 @@ def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
     from lightdxml.metrics import evaluate
 
     found = match(data, estimator.model_)
+    if data.test is None and len(data.train) == estimator.model_.n_documents:
+        note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
     # Ignored labels are removed from the ranking: enough labels must follow them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +17,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColu
 from rich.table import Table
 from rich.text import Text
 
-console = Console(highlight=False)
-errors = Console(stderr=True)
+# Everything but the tab and the line feed that can command a terminal or reorder what it shows.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 _READING = "Reading data"
 
@@ -33,7 +34,16 @@ Source = Annotated[
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
-RandomState = Annotated[int, typer.Option("--random-state", help="Random seed. The same seed gives the same result.")]
+RandomState = Annotated[
+    int,
+    typer.Option(
+        "--random-state",
+        help="Random seed. The same seed gives the same result.",
+        min=0,
+        max=2**32 - 1,
+        show_choices=False,
+    ),
+]
 Tail = Annotated[
     float, typer.Option("--tail", help="Preference for rare labels, from 0 (highest precision) to 1 (rare labels).")
 ]
@@ -46,6 +56,26 @@ Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text file
 _BARS = "▁▂▃▄▅▆▇█"
 
 
+def printable(text: str) -> str:
+    r"""Return a text whose control characters are shown as escapes: anyone may have written labels and texts.
+
+    >>> printable("a \x1b[2J label")
+    'a \\x1b[2J label'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _PrintableConsole(Console):
+    """A console on which texts can print anything but control characters."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(one) if isinstance(one, str) else one for one in objects), **options)
+
+
+console = _PrintableConsole(highlight=False)
+errors = _PrintableConsole(stderr=True, highlight=False)
+
+
 def say(message: str) -> None:
     """Print a line of plain text."""
     console.print(message, markup=False, soft_wrap=True)
@@ -53,12 +83,22 @@ def say(message: str) -> None:
 
 def note(message: str) -> None:
     """Print a line of plain text to standard error."""
-    errors.print(message, markup=False, highlight=False, soft_wrap=True)
+    errors.print(message, markup=False, soft_wrap=True)
+
+
+def json_line(content: Any, indent: int | None = None) -> str:
+    r"""Return JSON in which control characters are escaped, as JSON allows; it reads back the same.
+
+    >>> json_line(["\x9b2J"])
+    '["\\u009b2J"]'
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def print_json(content: Any) -> None:
     """Print one JSON document."""
-    sys.stdout.write(json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json_line(content, indent=2) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -66,16 +106,18 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     console.print(title, style="bold", markup=False, soft_wrap=True)
     table = Table(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
     for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0)
+        table.add_column(
+            Text(printable(name)), justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0
+        )
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
 
 
 def fail(message: str) -> NoReturn:
     """Print an error and exit with code 1."""
     errors.print("[bold red]error:[/] ", end="")
-    errors.print(message, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+    errors.print(message, markup=False, soft_wrap=not errors.is_terminal)
     sys.exit(1)
 
 

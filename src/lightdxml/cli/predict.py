@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_format
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, note, printable
 
 
 def run(
@@ -56,7 +55,9 @@ def run(
             if trained.vectorizer is None
             else stream.text_batches(file, source, encoding, form)
         )
+        predicted = 0
         for batch in batches:
+            predicted += len(batch.ids)
             labels, scores = estimator.rank(batch.documents, k, tail=tail)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
@@ -64,15 +65,21 @@ def run(
                 found = [(j if names is None else names[j], score) for j, score in pairs]
                 sys.stdout.write(show(document, found) + "\n")
             sys.stdout.flush()
+    if predicted == 0:
+        note(f"{file} has no documents")
 
 
 def _as_json(document: Any, found: list[tuple[Any, float]]) -> str:
     content: dict[str, Any] = {} if document is None else {"id": document}
     content["labels"] = [{"label": label, "score": round(score, 6)} for label, score in found]
-    return json_format.dumps(content, ensure_ascii=False)
+    return json_line(content)
 
 
 def _as_text(document: Any, found: list[tuple[Any, float]]) -> str:
     """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    cells = [f"{' '.join(str(label).split())} {score:.3f}" for label, score in found]
-    return "\t".join(cells if document is None else [" ".join(str(document).split()), *cells])
+    cells = [f"{_cell(label)} {score:.3f}" for label, score in found]
+    return "\t".join(cells if document is None else [_cell(document), *cells])
+
+
+def _cell(name: Any) -> str:
+    return printable(" ".join(str(name).split()))

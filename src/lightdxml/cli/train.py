@@ -101,6 +101,13 @@ def run(
         str | None, _long(help="Time between checkpoints, such as 30s, 5m or 1h. Default: 5m.", metavar="TIME")
     ] = None,
     resume: Annotated[bool, _long("--resume", help="Resume from the last checkpoint, if there is one.")] = False,
+    allow_different_machine: Annotated[
+        bool,
+        _long(
+            "--allow-different-machine",
+            help="Resume also on another processor or with other versions of libraries. The last bits may differ.",
+        ),
+    ] = False,
     memory_limit: Annotated[
         str | None,
         _long(help="Do not start if training may need more memory than this. Default: the free memory.", metavar="4GB"),
@@ -124,6 +131,7 @@ def run(
     from lightdxml.estimator import LightDXML
     from lightdxml.model.store import check_target
     from lightdxml.persistence.checkpoint import remove
+    from lightdxml.resources.system import parse_size
 
     seconds_between = seconds_of(every or "5m", "--every")
     for option, given in (("--every", every is not None), ("--resume", resume)):
@@ -141,9 +149,11 @@ def run(
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
     with _resume_hint(checkpoint):
-        loaded = load(data, label_separator=separator, encoding=encoding)
+        limit = None if memory_limit is None else parse_size(memory_limit)
+        loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
+        fit["allow_different_machine"] = allow_different_machine
         _fit(estimator, loaded, model, **fit, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)
@@ -155,8 +165,11 @@ def run(
     metrics = estimator.model_.metrics
     figures = "  ".join(f"{name} {metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     say(f"{loaded.name}: trained in {seconds:.1f} s. On validation documents: {figures}")
-    reading = reading_options(separator, encoding)
-    say(f"The model is in {model}. Next: {shlex.join(['lightdxml', 'evaluate', str(model), data, *reading])}")
+    command = ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding)]
+    if loaded.test is None:
+        command = ["lightdxml", "predict", str(model), "FILE"]
+        say("There is no test part to measure the model on: `lightdxml data split` makes one.")
+    say(f"The model is in {model}. Next: {shlex.join(command)}")
 
 
 def _settings(given: list[str]) -> dict[str, str]:
