@@ -7,8 +7,11 @@ from lightdxml.experiments.baselines.base import Method, TooLargeError
 from lightdxml.experiments.baselines.external import PLT, Bonsai, FastText, Parabel
 from lightdxml.experiments.baselines.ours import Ours, OursPaper
 from lightdxml.experiments.baselines.simple import KNN, OVA
+from lightdxml.experiments.baselines.xr_linear import XRLinear, XRLinearSingle
 
-_ALL: tuple[type[Method], ...] = (Ours, OursPaper, Astec, Parabel, Bonsai, PLT, OVA, KNN, FastText)
+_ALL: tuple[type[Method], ...] = (
+    *(Ours, OursPaper, Astec, Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, OVA, KNN, FastText),
+)
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
 
