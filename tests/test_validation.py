@@ -10,6 +10,7 @@ from scipy.sparse import coo_matrix, csc_matrix, csr_array, csr_matrix
 
 from lightdxml.config import Config, changed
 from lightdxml.validation import (
+    check_bytes,
     check_dev,
     check_features,
     check_labels,
@@ -182,3 +183,17 @@ def test_if_all_labels_would_be_held_out_nothing_is() -> None:
     held = int(np.random.default_rng(0).permutation(20)[0])
     Y = csr_matrix(([1.0], ([held], [0])), shape=(20, 1), dtype=np.float32)
     assert split(X, Y, Config())[2] is X
+
+
+def test_memory_of_dense_features_is_that_of_their_entries() -> None:
+    class Tensor:
+        """An object whose size is a method, as of PyTorch's tensors."""
+
+        def size(self) -> int:
+            return 10
+
+    few = np.zeros((1000, 1000))
+    few[0, 0] = 1
+    assert check_bytes(few) == check_bytes(csr_matrix(few))
+    assert check_bytes(few) > check_bytes(np.zeros((2, 2)))
+    assert check_bytes(Tensor()) == check_bytes([[1.0], [1.0, 2.0]]) == check_bytes(csr_matrix((2, 2)))

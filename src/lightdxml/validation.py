@@ -59,8 +59,12 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
 
 
 def check_bytes(X: Any) -> int:
-    """Return about how much memory `check_features` takes: a copy, and workspace for a block of rows."""
-    entries = X.nnz if issparse(X) else np.size(X)
+    """Return about how much memory `check_features` takes: a copy, and workspace for a block of rows.
+
+    >>> check_bytes(np.eye(3)) - check_bytes(np.zeros((3, 3)))
+    27
+    """
+    entries = X.nnz if issparse(X) else np.count_nonzero(X) if isinstance(X, np.ndarray) else 0
     return 9 * int(entries) + 64 * _BLOCK_ENTRIES
 
 
@@ -69,7 +73,7 @@ def _row_blocks(indptr: NDArray[Any]) -> Iterator[tuple[int, int]]:
     start, n = 0, len(indptr) - 1
     while start < n:
         stop = max(start + 1, int(np.searchsorted(indptr, int(indptr[start]) + _BLOCK_ENTRIES, side="right")) - 1)
-        yield start, min(stop, n)
+        yield start, stop
         start = stop
 
 

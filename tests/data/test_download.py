@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,3 +141,16 @@ def test_missing_version_is_rejected_without_a_request(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no raw text"):
         download.get(find("Bibtex"), raw=True)
     assert names(tmp_path) == []
+
+
+def test_an_archive_of_another_checksum_is_not_unpacked_wherever_it_comes_from(site: Site, tmp_path: Path) -> None:
+    site.answers(file(SET))
+    right = hashlib.sha256(SET).hexdigest()
+    with pytest.raises(DataError, match=f"found the SHA-256 {right}, expected 00"):
+        get(site.url, sha256="00")
+    # The archive is kept, and checked again.
+    with pytest.raises(DataError, match="found the SHA-256"):
+        get(sha256="00")
+    assert names(get(sha256=right.upper())) == ["test.txt", "train.txt"]
+    with pytest.raises(DataError, match="expected --force"):
+        get(sha256=right)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -235,13 +234,4 @@ def test_a_file_that_is_too_large_is_not_stored(
     site.answers(file(length=length))
     assert "the file has more than" in failure(site.url, tmp_path / "data.zip")
     assert not (tmp_path / "data.zip").exists()
-    assert not (tmp_path / "data.zip.part").exists()
-
-
-def test_a_file_of_another_checksum_is_removed(site: Site, tmp_path: Path) -> None:
-    site.answers(file())
-    right = hashlib.sha256(BODY).hexdigest()
-    module.fetch(site.url, tmp_path / "data.zip", sha256=right.upper(), session=local_session())
-    with pytest.raises(DownloadError, match=f"has the SHA-256 {right} and not 00"):
-        module.fetch(site.url, tmp_path / "other.zip", sha256="00", session=local_session())
-    assert not list(tmp_path.glob("other.zip*"))
+    assert not (tmp_path / "data.zip.part.tag").exists(), "it is not resumed"

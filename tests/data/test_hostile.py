@@ -77,8 +77,8 @@ def claiming_npz(path: Path) -> None:
 
 
 MADE: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "a JSON line of 1 GB": ("train.jsonl", long_line, "needs 2.4 GB of memory"),
-    "a text line of 1 GB": ("train.txt", long_line, "needs 2.4 GB of memory"),
+    "a JSON line of 1 GB": ("train.jsonl", long_line, "a line of more than 256 MB"),
+    "a text line of 1 GB": ("train.txt", long_line, "a line of more than 256 MB"),
     "a gzip bomb in one line": ("train.jsonl.gz", bomb_in_one_line, "when unpacked"),
     "a header of a trillion labels": ("train.txt", wide_header, "claims 1,000,000,000,000 labels"),
     "a header of two billion labels": ("train.txt", wide_but_countable_header, "2,000,000,000 labels"),

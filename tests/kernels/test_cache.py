@@ -44,7 +44,7 @@ def fresh() -> object:
 
 
 def test_without_a_folder_kernels_are_compiled_and_it_is_said_once() -> None:
-    shown = compile_with("cache._candidates = lambda _: iter(())")
+    shown = compile_with("cache._candidates = lambda: iter(())")
     assert shown.startswith("None ")
     assert shown.count("compiled code cannot be cached (no folder for it can be written)") == 1
 
@@ -97,6 +97,29 @@ def test_an_existing_cache_is_used_where_nothing_can_be_written(
     for folder in (prepared, empty):
         folder.mkdir(0o700)
     (prepared / "kernel.nbi").touch()
-    monkeypatch.setattr(cache, "_candidates", lambda _: iter([empty, prepared]))
+    monkeypatch.setattr(cache, "_candidates", lambda: iter([(empty, 0o700), (prepared, 0o700)]))
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert cache.cache_folder() == prepared
+
+
+def test_names_of_files_depend_on_all_kernels_and_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that outlives a full disk once named code of another version."""
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(cache, "_SOURCES", tmp_path)
+    stamps = set()
+    for content, version in (("1", "1"), ("2", "1"), ("1", "2")):
+        (tmp_path / "a.py").write_text(content)
+        monkeypatch.setattr(cache, "__version__", version)
+        cache._stamp.cache_clear()
+        stamps.add(cache._Locator(test_a_full_disk_is_no_error, "x").get_disambiguator())
+    cache._stamp.cache_clear()
+    assert len(stamps) == 3
+
+
+def test_kernels_are_plain_functions_without_the_compiler() -> None:
+    program = "from lightdxml.kernels.inverted_index import push; print(type(push).__name__)"
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert shown.stdout.strip() == "function", shown.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -179,3 +180,18 @@ def test_a_checkpoint_of_another_machine_is_taken_only_if_allowed(tmp_path: Path
     with pytest.raises(ValueError, match=r"another machine or other libraries \(processor this, now that\)"):
         resume(tmp_path, identity(machine="that"))
     assert resume(tmp_path, identity(machine="that"), allow_different_machine=True)
+
+
+def test_errors_of_the_system_are_not_called_damage_and_nothing_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, 5, 6)
+
+    def fail(path: Path, *_: Any) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "map_file", fail)
+        with pytest.raises(OSError, match=r"cannot be read now \(Too many open files\)"):
+            restored(tmp_path)
+    assert restored(tmp_path) == 6

@@ -42,7 +42,7 @@ def test_a_limit_of_control_groups_counts(tmp_path: Path) -> None:
         "sys/fs/cgroup/jobs/memory.current": "400000\n",
         "sys/fs/cgroup/jobs/memory.stat": "anon 1\ninactive_file 50000\nactive_file 7\n",
     }
-    assert free_memory(write(tmp_path, MEMINFO | files)) == 150_000
+    assert free_memory(write(tmp_path, MEMINFO | files)) == 150_007
 
 
 def test_a_limit_of_control_groups_of_version_1_counts(tmp_path: Path) -> None:

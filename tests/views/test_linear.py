@@ -94,6 +94,13 @@ def test_of_a_class_that_was_trained_twice_the_last_weights_count() -> None:
     assert index.classes.tolist() == [0, 1, 2]
 
 
+def test_weights_that_overflow_float16_keep_all_of_them_in_float32() -> None:
+    dense = np.array([[1e5], [0.5]], dtype=np.float32)
+    index = inverted([weights_of(dense, [0]), weights_of(dense, [1])], 1, 2, "float16", -1.0, NOTHING)
+    assert index.weights.dtype == np.float32
+    assert index.weights.tolist() == [1e5, 0.5]
+
+
 def test_no_classes_make_an_empty_index() -> None:
     index = inverted([], 4, 2, "float16", -1.0, NOTHING)
     assert index.indptr.tolist() == [0] * 5

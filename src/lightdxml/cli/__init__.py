@@ -67,7 +67,8 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError as error:
-        more = "there is not enough memory for data of this size: use a larger machine or fewer documents"
-        fail(str(error) or more)
+        # NumPy's error is a subclass, whose message names the shape of an array.
+        own = str(error) if type(error) is MemoryError else ""
+        fail(own or "there is not enough memory for data of this size: use a larger machine or fewer documents")
     except (ValueError, OSError, ImportError) as error:
         fail(str(error))

@@ -28,7 +28,9 @@ Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with 
 Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
 Ngrams = Annotated[int, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
-RandomState = Annotated[int, typer.Option("--random-state", help="Seed of the first run; later runs count up.")]
+RandomState = Annotated[
+    int, typer.Option("--random-state", help="Seed of the first run; later runs count up.", min=0, max=2**31)
+]
 Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`; a wrong name lists them.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out cells again.")]
 

@@ -18,7 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 # Everything but the tab and the line feed that can command a terminal or reorder what it shows.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 _READING = "Reading data"
 
@@ -41,7 +43,6 @@ RandomState = Annotated[
         help="Random seed. The same seed gives the same result.",
         min=0,
         max=2**32 - 1,
-        show_choices=False,
     ),
 ]
 Tail = Annotated[

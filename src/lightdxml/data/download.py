@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from lightdxml.data.folder import innermost
 from lightdxml.data.load import load_path
 from lightdxml.data.registry import PAGE, Entry, cache_folder
 from lightdxml.data.unpack import unpack
+
+_BLOCK = 1 << 20
 
 
 def get(
@@ -36,7 +39,7 @@ def get(
     url
         The address of the archive, instead of the registry's.
     sha256
-        The checksum that the archive must have. The repository publishes none.
+        The checksum that the archive must have, in hexadecimal; None if it is not known.
     force
         Download again. The old folder stays until the new one is checked.
     progress, session
@@ -51,18 +54,22 @@ def get(
     """
     home = cache_folder() / (f"{entry.name}-raw" if raw else entry.name)
     if not force and home.is_dir() and any(home.iterdir()):
+        if sha256 is not None:
+            raise DataError(home, "a data set that is unpacked already", "--force, to download and check its archive")
         return home
     source = entry.url(raw) if url is None else url
     archive, fresh = (home.with_name(f"{home.name}{suffix}") for suffix in (".zip", ".unpacked"))
     downloaded = force or url is not None or not archive.exists()
     if downloaded:
         try:
-            fetch(source, archive, sha256=sha256, progress=progress, session=session)
+            fetch(source, archive, progress=progress, session=session)
         except DownloadError as error:
             manual = f"download it from {PAGE} and save it as {archive} or unpack it into {home}"
             raise DownloadError(f"{error}; or {manual}") from error
     shutil.rmtree(fresh, ignore_errors=True)
     try:
+        if sha256 is not None and (found := _sha256(archive)) != sha256.lower():
+            raise DataError(archive, f"the SHA-256 {found}", sha256)
         content = innermost(unpack(archive, fresh))
         _check_sizes(entry, raw, content)
     except DataError as error:
@@ -78,6 +85,14 @@ def get(
     if downloaded:  # an archive from a manual download stays
         archive.unlink()
     return home
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _check_sizes(entry: Entry, raw: bool, folder: Path) -> None:

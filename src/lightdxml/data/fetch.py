@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +62,6 @@ def fetch(
     url: str,
     target: Path,
     *,
-    sha256: str | None = None,
     progress: ProgressCallback | None = None,
     session: requests.Session | None = None,
 ) -> None:
@@ -77,8 +75,6 @@ def fetch(
         An https address. Google Drive's form that confirms large files is submitted.
     target
         The file to write; an existing file is replaced.
-    sha256
-        The checksum that the file must have, in hexadecimal; None if it is not known.
     progress
         Called with the number of bytes so far and the total, None if the server does not state it.
     session
@@ -102,21 +98,9 @@ def fetch(
             if failures == _ATTEMPTS:
                 raise download.error(str(error)) from error
         else:
-            if sha256 is not None and (found := _sha256(part)) != sha256.lower():
-                for path in (part, tag):
-                    path.unlink()
-                raise download.error(f"the file has the SHA-256 {found} and not {sha256}: it was removed")
             part.replace(target)
             tag.unlink(missing_ok=True)
             return
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(_CHUNK):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -184,7 +168,7 @@ class _Download:
 
     def _check_size(self, size: int) -> None:
         if size > _MAX_BYTES:
-            self.part.unlink(missing_ok=True)
+            self.tag.unlink(missing_ok=True)
             raise self.error(f"the file has more than {_MAX_BYTES >> 30} GB: download it by hand if it is right")
 
     def _request(self, headers: dict[str, str]) -> requests.Response:

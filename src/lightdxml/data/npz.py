@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import largest_plausible_size
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import memory_limit, reading, too_large, writing
+from lightdxml.data.files import memory_budget, reading, too_large, writing
 
 MAGIC = b"PK\x03\x04"
 # What NumPy, SciPy and zipfile raise for damaged files; none of them has one error class for that.
@@ -45,7 +45,7 @@ def read(path: Path) -> csr_matrix:
 
 
 def _read(path: Path, stream: BinaryIO) -> csr_matrix:
-    limit = memory_limit(path)
+    limit = memory_budget(path)
     source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
     with zipfile.ZipFile(source) as archive:
         if sum(member.file_size for member in archive.infolist()) > limit:

@@ -21,9 +21,9 @@ def on_one_thread() -> Iterator[None]:
     """
     global _users, _limits
     with _lock:
-        _users += 1
         if _limits is None:
             _limits = threadpool_limits(limits=1, user_api="blas")
+        _users += 1
     try:
         yield
     finally:

@@ -12,19 +12,24 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from numba.core import caching as _caching
 from numba.core import config as _config
 from platformdirs import user_cache_path
+
+from lightdxml import __version__
 
 # Parts of these have no type information.
 caching: Any = _caching
 config: Any = _config
 
 _SOURCES = Path(__file__).parent
+_IN_PACKAGE = _SOURCES / "__pycache__"
 _INDEX = "*.nbi"
 
 
@@ -34,29 +39,29 @@ def cache_folder() -> Path | None:
 
     A folder that cannot be written is used if it holds compiled kernels already, as in a container image.
     """
-    in_package = _SOURCES / "__pycache__"
-    for folder in _candidates(in_package):
+    for folder, mode in _candidates():
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=mode, parents=True, exist_ok=True)
         except OSError:
             continue
         # Whoever can write the package's own folder can change its source code as well.
-        if (folder == in_package or is_private(folder)) and (os.access(folder, os.W_OK) or any(folder.glob(_INDEX))):
+        if (folder == _IN_PACKAGE or is_private(folder)) and (os.access(folder, os.W_OK) or any(folder.glob(_INDEX))):
             return folder
     return None
 
 
-def _candidates(in_package: Path) -> Iterator[Path]:
+def _candidates() -> Iterator[tuple[Path, int]]:
+    """Yield folders with the mode to create them with: other users may read what an administrator prepared."""
     wanted = config.CACHE_DIR
     if wanted:
-        yield Path(wanted)
-    yield in_package
+        yield Path(wanted), 0o755
+    yield _IN_PACKAGE, 0o755
     user = user_cache_path("lightdxml") / "kernels"
     # The path of a user without a home starts with ~.
     if user.is_absolute():
-        yield user
+        yield user, 0o700
     if hasattr(os, "getuid"):
-        yield Path(tempfile.gettempdir()) / f"lightdxml-{os.getuid()}"
+        yield Path(tempfile.gettempdir()) / f"lightdxml-{os.getuid()}", 0o700
 
 
 def is_private(folder: Path) -> bool:
@@ -70,8 +75,12 @@ def is_private(folder: Path) -> bool:
 
 @lru_cache(maxsize=1)
 def _stamp() -> str:
-    """Return the checksum of all kernels: compiled ones contain those that they call, from other files too."""
-    digest = hashlib.sha256()
+    """Return the checksum of all kernels and versions: a compiled kernel contains those that it calls.
+
+    It is part of the names of files. Numba writes an index before the code: an index that survives a full disk must not
+    name code of another version.
+    """
+    digest = hashlib.sha256(f"{__version__} {numba.__version__}".encode())
     for path in sorted(_SOURCES.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -97,7 +106,7 @@ class _Locator:
         return _stamp()
 
     def get_disambiguator(self) -> str:
-        return str(self._line)
+        return f"{self._line}-{_stamp()[:12]}"
 
 
 class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
@@ -131,7 +140,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         except OSError as error:
             _warn(f"{folder}: {error.strerror}")
         except Exception:
-            self.flush()  # a damaged index, which is written again
+            # A damaged index is written again.
+            with suppress(OSError):
+                self.flush()
 
 
 @lru_cache(maxsize=1)

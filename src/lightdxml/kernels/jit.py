@@ -35,5 +35,7 @@ def fast_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def _cached(function: Callable[P, R]) -> Callable[P, R]:
     # Instead of `cache=True`, which fails where no folder can be written, and reads folders that others can write.
     dispatcher = cast("Any", function)
+    if not hasattr(dispatcher, "py_func"):
+        return function  # NUMBA_DISABLE_JIT is set
     dispatcher._cache = KernelCache(dispatcher.py_func)
     return function

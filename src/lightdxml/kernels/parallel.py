@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import lru_cache
 from itertools import pairwise
@@ -85,7 +85,10 @@ def run(function: Callable[[T], R], items: Sequence[T], after: Callable[[int], o
         work.do(after)
         return work.finish()
     pool = _pool(os.getpid(), threads - 1)
-    helpers = [pool.submit(copy_context().run, work.do) for _ in range(threads - 1)]
+    helpers: list[Future[None]] = []
+    # A system that allows no more threads: those that there are do all the work.
+    with suppress(RuntimeError):
+        helpers.extend(pool.submit(copy_context().run, work.do) for _ in range(threads - 1))
     work.do(after)
     for helper in helpers:
         # A helper that has not started has nothing left to do. Waiting for it could deadlock in a nested call.

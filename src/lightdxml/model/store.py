@@ -159,7 +159,7 @@ def _map_files(folder: Path) -> dict[str, Content]:
     try:
         files = map_files(lambda: locate(folder, is_model), _FILES)
     except (FileNotFoundError, NotADirectoryError) as error:
-        what = "it is a file" if folder.exists() else "there is no such folder"
+        what = "it is a file" if folder.is_file() else "there is no such folder"
         raise ValueError(f"{folder} is not a model: {what}") from error
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {folder}: ask its owner for it") from error

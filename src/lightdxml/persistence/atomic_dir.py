@@ -117,7 +117,7 @@ def locate(folder: Path, is_ours: Callable[[Path], bool]) -> Path:
         if place.exists():
             return folder
         left = [path for path in _leftovers(place, "old") if is_ours(path)]
-    except OSError:
+    except (OSError, RuntimeError):  # the second is a loop of links
         return folder
     return left[0] if len(left) == 1 else folder
 

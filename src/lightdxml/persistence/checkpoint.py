@@ -83,14 +83,16 @@ class CheckpointFolder:
         for number in reversed(numbers):
             try:
                 facts, arrays = _read(self.folder / f"{number:08}")
-            except (OSError, ValueError, RecursionError, MemoryError) as error:
+            except (ValueError, RecursionError, FileNotFoundError) as error:
                 reasons.append(str(error))
                 continue
+            except OSError as error:
+                raise OSError(f"the checkpoint in {self.folder} cannot be read now ({error.strerror})") from error
             self._check_identity(facts)
             try:
                 unpack(facts, arrays)
                 return number
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
                 reasons.append(f"{type(error).__name__}: {error}")
         raise ValueError(f"the checkpoints in {self.folder} are damaged ({reasons[0]}): remove it and start again")
 
@@ -140,10 +142,19 @@ def _differences(before: Any, now: dict[str, Any]) -> str:
 
     >>> _differences({"a": 1, "b": [2]}, {"a": 1, "b": (3,), "c": 4})
     'b [2], now [3]; c None, now 4'
+    >>> _differences({"sets": "aes avx"}, {"sets": "aes avx avx2"})
+    'sets , now avx2'
     """
     before = before if isinstance(before, dict) else {}
-    pairs = [(name, before.get(name), json.loads(json.dumps(value))) for name, value in now.items()]
-    found = [f"{name} {one!s:.40}, now {other!s:.40}" for name, one, other in pairs if one != other]
+    found = []
+    for name, value in now.items():
+        one, other = before.get(name), json.loads(json.dumps(value))
+        if isinstance(one, str) and isinstance(other, str):
+            # Of long lists of words only what differs.
+            words = set(one.split()) & set(other.split())
+            one, other = (" ".join(word for word in text.split() if word not in words) for text in (one, other))
+        if one != other:
+            found.append(f"{name} {one!s:.40}, now {other!s:.40}")
     return "; ".join(found[:3])
 
 

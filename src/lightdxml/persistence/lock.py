@@ -57,7 +57,13 @@ def held_folder(folder: Path) -> Iterator[bool]:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        yield _lock(descriptor)
+        try:
+            mine = _lock(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EBADF):
+                raise
+            mine = False
+        yield mine
     finally:
         os.close(descriptor)
 
@@ -82,8 +88,4 @@ def _lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):  # the second is what Windows raises
         return False
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EBADF):
-            raise
-        return False  # a file system without locks
     return True

@@ -19,10 +19,11 @@ def machine() -> dict[str, str]:
     ['blas', 'instruction sets', 'llvmlite', 'numba', 'numpy', 'processor', 'scipy']
     """
     features = sorted(feature.removeprefix("+") for feature in cpu_features() if feature.startswith("+"))
+    # NumPy's own: other packages bring theirs, if they happen to be imported.
     blas = {
         f"{one.get('internal_api')} {one.get('version')} {one.get('architecture', '')}".strip()
         for one in threadpool_info()
-        if one.get("user_api") == "blas"
+        if one.get("user_api") == "blas" and "numpy" in str(one.get("filepath"))
     }
     return {
         "processor": platform.machine(),

@@ -72,9 +72,9 @@ def _left_in_groups(root: Path) -> list[int | None]:
     for line in _text(root / "proc/self/cgroup").splitlines():
         number, kinds, path = [*line.split(":", 2), "", ""][:3]
         if number == "0" and kinds == "":
-            where, names = mount, ("memory.max", "memory.current", "inactive_file")
+            where, names = mount, ("memory.max", "memory.current", "")
         elif "memory" in kinds.split(","):
-            where, names = mount / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            where, names = mount / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
         else:
             continue
         # In a container the path may lie outside of the mount: then the files of the mount itself count.
@@ -83,13 +83,13 @@ def _left_in_groups(root: Path) -> list[int | None]:
     return left
 
 
-def _left(folder: Path, limit: str, usage: str, reclaimable: str) -> int | None:
+def _left(folder: Path, limit: str, usage: str, prefix: str) -> int | None:
     most, used = _text(folder / limit).strip(), _text(folder / usage).strip()
     if not most.isdecimal() or not used.isdecimal():
         return None
-    # Inactive pages of files count as used, but the kernel reclaims them at once.
-    cached = re.search(rf"^{reclaimable} (\d+)$", _text(folder / "memory.stat"), re.MULTILINE)
-    return max(0, int(most) - int(used) + (int(cached[1]) if cached else 0))
+    # Pages of files count as used, but the kernel reclaims them.
+    cached = re.findall(rf"^{prefix}(?:in)?active_file (\d+)$", _text(folder / "memory.stat"), re.MULTILINE)
+    return max(0, int(most) - int(used) + sum(map(int, cached)))
 
 
 def _text(path: Path) -> str:

@@ -183,7 +183,7 @@ def _watched(
         checkpointer = None
         if checkpoint is not None:
             settings = {name: value for name, _, value in walk(run.config)}
-            identity = Identity(fingerprint(run.config, run.data, vectors), settings, machine())
+            identity = Identity(fingerprint(run.config, run.data, vectors), settings, run.machines[0])
             stack.enter_context(locked(checkpoint.folder))
             folder = CheckpointFolder(checkpoint.folder, identity, checkpoint.allow_different_machine)
             checkpointer = Checkpointer(folder, checkpoint.every)

@@ -219,8 +219,11 @@ def inverted(
         inverted_index.count_features(starts[classes], counts[classes], part.columns, totals)
     indptr = np.concatenate([[0], np.cumsum(totals)])
     # Rounded before they are copied: an index in float32 would take twice the memory.
-    weights = [as_bits(rounded(part.weights, precision)) for part in trained]
-    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=precision)
+    rounded_parts = [rounded(part.weights, precision) for part in trained]
+    # In float32, all of them, if a part would overflow in float16.
+    kind = np.result_type(precision, *(part.dtype for part in rounded_parts))
+    weights = [as_bits(part.astype(kind, copy=False)) for part in rounded_parts]
+    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=kind)
     positions = indptr[:-1].copy()
     # In the order of classes, so that the classes of each feature ascend.
     known = np.flatnonzero(source >= 0).astype(np.int32)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.persistence.arrays import Arrays
+from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.views.base import ModelSizes, ViewMemory, expect, in_range
 from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
@@ -106,6 +106,7 @@ def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[LabelTree]:
             for i in range(len(levels(len(clustered), run.config.tree))):
                 run.forget(phase, f"{name}, level {i + 1}")
         with run.from_checkpoint(key):
+            check_finite(run.products[key])
             tree = restore_tree(run.products[key], "tree", sizes)
         yield tree
 
