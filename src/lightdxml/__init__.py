@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lightdxml.estimator import LightDXML, load
+    from lightdxml.predictor import Predictor
 
 __version__ = "0.1.0"
-__all__ = ["LightDXML", "__version__", "load"]
+__all__ = ["LightDXML", "Predictor", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from lightdxml import estimator
 
         return getattr(estimator, name)
+    if name == "Predictor":
+        from lightdxml.predictor import Predictor
+
+        return Predictor
     raise AttributeError(f"module 'lightdxml' has no attribute {name!r}")
 
 

@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.kernels import parallel
-from lightdxml.model import explain as explaining
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
-from lightdxml.model.model import Model, check_tail, predict
+from lightdxml.model.model import Model
+from lightdxml.predictor import Predictor, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.text import tfidf
@@ -221,7 +221,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
         progress, history = Progress(self.verbose), History()
-        with parallel.use_threads(_threads(self.n_jobs)):
+        with parallel.use_threads(threads_of(self.n_jobs)):
             vectorizer = None
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
@@ -268,38 +268,15 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     @overload
     def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Any]]: ...
     def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
-        """Return the k best labels of each document, best first: names if labels have names, else ids.
-
-        Parameters
-        ----------
-        X
-            Texts or a matrix, for a list of labels each; or a single text, for its labels alone.
-        k
-            Labels per document, at most.
-        tail
-            From 0, for precision, to 1, for rare labels: how much rare labels are preferred. The model stays the same.
-        """
-        numbers, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
-        names = self.model_.label_names
-        rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in numbers.tolist()]
-        return rows[0] if isinstance(X, str) else rows
+        """Return the k best labels of each document, best first: see `Predictor.predict`."""
+        return self._predictor().predict(X, k, tail=tail)
 
     def rank(self, X: Any, k: int = 5, *, tail: float = 0.0) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the ids of the k best labels of each document, and their scores; -1 and 0 for none.
-
-        There are no more columns than labels. `tail` is as in `predict`. With it a label that has one training document
-        keeps its score, and other scores are lower the more frequent the label is. They stay between 0 and 1.
-        """
-        trained = self._trained()
-        _check_k(k)
-        check_tail(tail)
-        with parallel.use_threads(_threads(self.n_jobs)):
-            return predict(trained, self._features(X), min(int(k), trained.n_labels), float(tail))
+        """Return the ids of the k best labels of each document, and their scores: see `Predictor.rank`."""
+        return self._predictor().rank(X, k, tail=tail)
 
     def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
-
-        `tail` is as in `rank`.
 
         Examples
         --------
@@ -307,45 +284,18 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         >>> trained.scores(["a rose"], k=1).shape
         (1, 2)
         """
-        labels, values = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
-        rows = np.repeat(np.arange(len(labels)), labels.shape[1])
-        found = labels.ravel() >= 0
-        entries = values.ravel()[found], (rows[found], labels.ravel()[found])
-        return csr_matrix(entries, shape=(len(labels), self.model_.n_labels), dtype=np.float32)
+        return self._predictor().scores(X, k, tail=tail)
 
     @overload
     def explain(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Explanation]: ...
     @overload
     def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Explanation]]: ...
     def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
-        """Return what every word adds to the score of each of the k best labels: see `lightdxml.model.explain`.
+        """Return what every word adds to the score of each of the k best labels: see `Predictor.explain`."""
+        return self._predictor().explain(X, k, tail=tail)
 
-        Parameters
-        ----------
-        X
-            Texts or a matrix, for a list of explanations each; or a single text, for its explanations alone.
-        k, tail
-            As in `predict`.
-        """
-        trained = self._trained()
-        _check_k(k)
-        check_tail(tail)
-        with parallel.use_threads(_threads(self.n_jobs)):
-            features = self._features([X] if isinstance(X, str) else X)
-            rows = explaining.explain(trained, features, min(int(k), trained.n_labels), float(tail))
-        return rows[0] if isinstance(X, str) else rows
-
-    def _features(self, X: Any) -> csr_matrix:
-        """Return X as canonical features; what our own TF-IDF made is not checked again."""
-        trained = self._trained()
-        texts = texts_of(X)
-        if texts is None:
-            if getattr(X, "ndim", 2) == 1:
-                raise ValueError("X has one dimension: give documents × features (Reshape your data with X[None])")
-            return check_features(X, trained.n_features)
-        if trained.vectorizer is None:
-            raise ValueError("the model was trained on features, not on texts: give a matrix")
-        return tfidf.transform(trained.vectorizer, texts)
+    def _predictor(self) -> Predictor:
+        return Predictor(self._trained(), self.n_jobs)
 
     def _trained(self) -> Model:
         if not hasattr(self, "model_"):
@@ -394,18 +344,6 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         settings = vars(model.vectorizer.settings)
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
     return estimator
-
-
-def _threads(n_jobs: int | None) -> int | None:
-    """Return the number of threads, None for all cores."""
-    if n_jobs is not None and n_jobs != -1 and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1):
-        raise ValueError(f"n_jobs is {n_jobs!r}: it must be an integer of at least 1, or -1 for all cores")
-    return None if n_jobs == -1 else n_jobs
-
-
-def _check_k(k: Any) -> None:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise ValueError(f"k is {k!r}: it must be an integer of at least 1")
 
 
 def _initial_vectors(

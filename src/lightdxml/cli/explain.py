@@ -33,16 +33,16 @@ def run(
 
     Example: `lightdxml explain my-model "solve a linear system of equations"`
     """
-    from lightdxml.estimator import load
     from lightdxml.model.model import check_tail
+    from lightdxml.predictor import Predictor
 
     check_tail(tail)
-    estimator = load(model)
-    if estimator.model_.vectorizer is None:
+    predictor = Predictor.load(model)
+    if predictor.model.vectorizer is None:
         raise ValueError(f"{model} was trained on features, not on texts: use LightDXML.explain in Python")
     if text == "-" and sys.stdin is None:
         raise ValueError("standard input is closed: give a text, or pipe one into the command")
-    found = estimator.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
+    found = predictor.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
     if json:
         print_json([_as_json(explanation) for explanation in found])
         return

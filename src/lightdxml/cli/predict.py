@@ -41,13 +41,13 @@ def run(
     """
     from lightdxml.data import stream
     from lightdxml.data.load import ReadOptions
-    from lightdxml.estimator import load
     from lightdxml.model.model import check_tail
+    from lightdxml.predictor import Predictor
 
     ReadOptions(encoding=encoding)
     check_tail(tail)
-    estimator = load(model).set_params(n_jobs=n_jobs)
-    trained = estimator.model_
+    predictor = Predictor.load(model, n_jobs=n_jobs)
+    trained = predictor.model
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
         batches = (
@@ -58,7 +58,7 @@ def run(
         predicted = 0
         for batch in batches:
             predicted += len(batch.ids)
-            labels, scores = estimator.rank(batch.documents, k, tail=tail)
+            labels, scores = predictor.rank(batch.documents, k, tail=tail)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
                 names = trained.label_names
