@@ -66,7 +66,7 @@ def main() -> None:
     print(f"{'':28} {'wall s':>7} {'CPU s':>7} {'peak MB':>8}")
     for name, command in commands.items():
         found = [run(command) for _ in range(rounds)]
-        wall, cpu, peak = (statistics.median(one[i] for one in found) for i in range(3))
+        wall, cpu, peak = (statistics.median(float(one[i]) for one in found) for i in range(3))
         print(f"{name:28} {wall:7.2f} {cpu:7.2f} {peak:8,.0f}", flush=True)
     for name, load in (("Predictor.load", "lightdxml.Predictor.load"), ("load", "lightdxml.load")):
         program = FIRST.format(imports="lightdxml", load=load)

@@ -18,15 +18,15 @@ from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import FINAL_ROUND, LinearOptions, SolverOptions
 from lightdxml.views.linear.solver import (
     Documents,
+    Negatives,
     Problem,
     Weights,
     inverted,
     joined,
-    one_group,
     restore_weights,
     solve,
 )
-from lightdxml.views.linear.train import negatives_of
+from lightdxml.views.linear.train import negatives_of, on_documents
 from tests.support.configs import SMALL
 from tests.support.data import topics
 
@@ -109,9 +109,8 @@ def test_no_classes_make_an_empty_index() -> None:
 
 def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = checked
-    every = one_group(np.arange(X.shape[0], dtype=np.int32), 12, 1.0)
-    problem = Problem(Documents.of(X), csr_matrix(Y.T), np.arange(12, dtype=np.int32), every, FINAL_ROUND, 0)
-    weights = solve(problem)
+    every, classes = np.ones(X.shape[0], dtype=bool), np.arange(12, dtype=np.int32)
+    weights = solve(on_documents(Documents.of(X), every, csr_matrix(Y.T), classes, 1.0, FINAL_ROUND))
     margins = (X @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
     assert ((margins > 0) == Y.toarray()).mean() > 0.99
     assert weights.classes.tolist() == list(range(12))
@@ -119,14 +118,19 @@ def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matr
 
 def test_parts_of_a_problem_make_up_its_classes(checked: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = checked
-    classes = np.array([1, 4, 5, 11], dtype=np.int32)
-    every = one_group(np.arange(X.shape[0], dtype=np.int32), 12, 1.0)
-    problem = Problem(Documents.of(X), csr_matrix(Y.T), classes, every, FINAL_ROUND, 0)
-    parts = problem.parts()
-    assert np.concatenate(parts).tolist() == classes.tolist()
-    separate = joined([problem.solve(part) for part in parts])
-    for name, array in solve(problem).arrays().items():
-        np.testing.assert_array_equal(array, separate.arrays()[name])
+    every, label_to_docs = np.arange(X.shape[0], dtype=np.int32), csr_matrix(Y.T)
+    negatives = Negatives(np.zeros(12, dtype=np.int32), np.array([0, X.shape[0]]), every, (1.0, 0.5), -1.0)
+    for classes in (np.array([1, 4, 5, 11], dtype=np.int32), np.arange(12, dtype=np.int32)):
+        problems = (
+            Problem(Documents.of(X), label_to_docs, classes, negatives, FINAL_ROUND, 0),
+            on_documents(Documents.of(X), np.ones(X.shape[0], dtype=bool), label_to_docs, classes, 1.0, FINAL_ROUND),
+        )
+        for problem in problems:
+            parts = problem.parts()
+            assert np.concatenate(parts).tolist() == classes.tolist()
+            separate = joined([problem.solve(part) for part in parts])
+            for name, array in solve(problem).arrays().items():
+                np.testing.assert_array_equal(array, separate.arrays()[name])
 
 
 @pytest.mark.parametrize(

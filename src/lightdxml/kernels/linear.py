@@ -65,8 +65,8 @@ class Solver(NamedTuple):
     ----------
     costs
         The cost of an error on a positive and on a negative.
-    fit_bias, bias
-        Whether to fit a bias per label, and the bias of all labels if none is fit.
+    bias
+        The fixed bias of all labels.
     max_iter, tolerance
         The most passes over a label's documents, and the violation of the optimality conditions at which to stop.
     seed
@@ -74,7 +74,6 @@ class Solver(NamedTuple):
     """
 
     costs: tuple[float, float]
-    fit_bias: bool
     bias: float
     max_iter: int
     tolerance: float
@@ -95,7 +94,6 @@ def train_labels(
     columns: NDArray[np.int32],
     weights: NDArray[np.float32],
     counts: NDArray[np.int64],
-    biases: NDArray[np.float32],
 ) -> int:
     """Train some labels and store their weights, without those near zero.
 
@@ -115,8 +113,8 @@ def train_labels(
         Workspace with one entry per column, all zero before and after.
     columns, weights
         Receive the columns, in any order, and the weights of one label after the other.
-    counts, biases
-        Receive the number of weights of each label, and its bias.
+    counts
+        Receives the number of weights of each label.
 
     Returns
     -------
@@ -145,15 +143,15 @@ def train_labels(
         if entries <= _COPIED:
             targets[: own.size] = np.float32(1.0)
             copied = Csr(np.empty(documents.size + 1, np.int64), copied_indices, copied_values)
-            n = _gather(documents, X, position_of, touched, copied)
+            n = gather(documents, X, position_of, touched, copied)
             every = np.arange(documents.size, dtype=np.int32)
-            biases[i] = _descend(every, targets, changed, copied, squares[documents], solver, state, 1, w)
+            _descend(every, targets, changed, copied, squares[documents], solver, state, 1, w)
         else:
             # In the order of memory, except for blocks: scattered documents would each wait for memory.
             documents.sort()
             for document in own:
                 targets[np.searchsorted(documents, document)] = np.float32(1.0)
-            biases[i] = _descend(documents, targets, changed, X, squares, solver, state, _BLOCK, w)
+            _descend(documents, targets, changed, X, squares, solver, state, _BLOCK, w)
             n = 0
             for j in range(documents.size):
                 # A document whose dual is 0 again has left rounding errors in w.
@@ -195,7 +193,7 @@ def _with_others(own: NDArray[np.int32], others: NDArray[np.int32], is_own: NDAr
 
 
 @kernel
-def _gather(
+def gather(
     documents: NDArray[np.int32], X: Csr, position_of: NDArray[np.int32], touched: NDArray[np.int32], copied: Csr
 ) -> int:
     """Copy documents side by side with their columns renumbered from 0; return how many columns there are.
@@ -232,8 +230,8 @@ def _descend(
     state: np.uint64,
     block: int,
     w: NDArray[np.float32],
-) -> float:
-    """Minimize |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w; return b.
+) -> None:
+    """Minimize |w|²/2 + Σ cost max(0, 1 − y (w·x + b))² into w, with a fixed b.
 
     Each pass visits the documents in a new random order of blocks. Documents that ever changed w are marked.
     """
@@ -242,12 +240,11 @@ def _descend(
     n = documents.size
     duals, order, shrunk = np.zeros(n, np.float32), np.arange(n, dtype=np.int32), np.empty(n, np.int32)
     active = n
-    b = np.float32(0.0 if solver.fit_bias else solver.bias)
-    extra = np.float32(1.0 if solver.fit_bias else 0.0)
+    b = np.float32(solver.bias)
     highest_before = _INFINITY
     for _ in range(solver.max_iter):
         highest, lowest = -_INFINITY, _INFINITY
-        state = _shuffle(order[:active], block, state)
+        state = shuffle(order[:active], block, state)
         kept = 0
         for at in range(active):
             i = order[at]
@@ -270,12 +267,11 @@ def _descend(
             highest, lowest = max(highest, projected), min(lowest, projected)
             if projected != 0:
                 before = duals[i]
-                duals[i] = max(before - gradient / (squares[document] + diagonal + extra), np.float32(0.0))
+                duals[i] = max(before - gradient / (squares[document] + diagonal), np.float32(0.0))
                 changed[i] = 1
                 change = (duals[i] - before) * y
                 for p in range(indptr[document], indptr[document + 1]):
                     w[indices[p]] += change * values[p]
-                b += change * extra
         order[kept:active] = shrunk[: active - kept]
         active = kept
         if highest - lowest <= solver.tolerance:
@@ -284,11 +280,10 @@ def _descend(
             active, highest_before = n, _INFINITY
         else:
             highest_before = highest if highest > 0 else _INFINITY
-    return float(b)
 
 
 @kernel
-def _shuffle(order: NDArray[np.int32], block: int, state: np.uint64) -> np.uint64:
+def shuffle(order: NDArray[np.int32], block: int, state: np.uint64) -> np.uint64:
     """Shuffle blocks of this size, without the incomplete one at the end; return the next random state."""
     for i in range(order.size // block - 1, 0, -1):
         # Knuth's linear congruential generator: its high bits are good enough for a shuffle.

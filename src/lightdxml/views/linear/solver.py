@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import inverted_index, linear, parallel
+from lightdxml.kernels import inverted_index, linear, parallel, siblings
 from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.persistence.arrays import Arrays
@@ -106,25 +107,19 @@ class Negatives:
     costs
         Cost C of an error on a positive and on a negative.
     bias
-        The fixed bias of every class; None to learn it.
+        The fixed bias of every class.
     """
 
     groups: NDArray[np.int32]
     indptr: NDArray[np.int64]
     documents: NDArray[np.int32]
     costs: tuple[float, float]
-    bias: float | None
-
-
-def one_group(documents: NDArray[np.int32], n_classes: int, cost: float) -> Negatives:
-    """Return negatives that are all these documents for every class, with learned biases."""
-    indptr = np.array([0, len(documents)], dtype=np.int64)
-    return Negatives(np.zeros(n_classes, dtype=np.int32), indptr, documents, (cost, cost), None)
+    bias: float
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Classes to train: their documents, positives, negatives and solver."""
+    """Classes to train, each against the negatives of its group: their documents, positives and solver."""
 
     documents: Documents
     label_to_docs: csr_matrix
@@ -137,35 +132,101 @@ class Problem:
         """Return the classes in parts of nearly equal work."""
         sizes = np.diff(self.label_to_docs.indptr)[self.classes].astype(np.int64)
         sizes += np.diff(self.negatives.indptr)[self.negatives.groups[self.classes]]
-        per_document = self.documents.X.nnz / max(1, self.documents.X.shape[0])
-        n_parts = max(_MIN_PARTS, int(sizes.sum() * per_document) // _PART_WORK)
-        cuts = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), n_parts + 1)[1:-1])
-        return [part for part in np.split(self.classes, cuts) if len(part)]
+        return _parts(self.classes, np.arange(len(self.classes)), sizes, self.documents)
 
     def solve(self, classes: NDArray[np.int32]) -> Weights:
         """Train some of the classes."""
-        X, negatives, options = self.documents.X, self.negatives, self.solver
-        buffer, thresholds = np.zeros(X.shape[1], dtype=np.float32), self.documents.thresholds(options)
-        bias = negatives.bias is None, negatives.bias or 0.0
-        solver = linear.Solver(negatives.costs, *bias, options.max_iter, options.tolerance, self.seed)
+        n_features, negatives = self.documents.X.shape[1], self.negatives
+        buffer, thresholds = np.zeros(n_features, dtype=np.float32), self.documents.thresholds(self.solver)
+        options = self.solver
+        solver = linear.Solver(negatives.costs, negatives.bias, options.max_iter, options.tolerance, self.seed)
         positives = Pattern.of(self.label_to_docs)
-        pieces = []
-        while len(classes):
-            columns = np.empty(2 * X.shape[1] + 100_000, dtype=np.int32)
-            weights = np.empty(len(columns), dtype=np.float32)
-            counts, biases = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.float32)
-            n = linear.train_labels(
-                classes, positives, negatives.groups, Pattern(negatives.indptr, negatives.documents),
-                self.documents.arrays, self.documents.squares, solver, thresholds, buffer, columns, weights, counts,
-                biases,
+
+        def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
+            biases[:] = negatives.bias
+            return linear.train_labels(
+                some, positives, negatives.groups, Pattern(negatives.indptr, negatives.documents),
+                self.documents.arrays, self.documents.squares, solver, thresholds, buffer, *out,
             )  # fmt: skip
-            used = int(counts[:n].sum())
-            pieces.append(Weights(classes[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))
-            classes = classes[n:]
-        return joined(pieces)
+
+        return _in_pieces(train, classes, 2 * n_features + 100_000)
 
 
-def solve(problem: Problem, after: Callable[[int], object] | None = None) -> Weights:
+@dataclass(frozen=True)
+class SiblingProblem:
+    """Classes to train against the documents of their group, with learned biases.
+
+    Attributes
+    ----------
+    classes
+        The classes, those of one group one after the other.
+    groups, members
+        The group of every class, and groups × documents. The documents of a class are among those of its group.
+    cost
+        Cost C of an error.
+    """
+
+    documents: Documents
+    label_to_docs: csr_matrix
+    classes: NDArray[np.int32]
+    groups: NDArray[np.int32]
+    members: csr_matrix
+    cost: float
+    solver: SolverOptions
+    seed: int
+
+    def parts(self) -> list[NDArray[np.int32]]:
+        """Return the classes in parts of nearly equal work, without cutting a block that is trained together."""
+        own = self.groups[self.classes]
+        firsts = np.flatnonzero(np.diff(own, prepend=-1))
+        within = np.arange(len(own)) - np.repeat(firsts, np.diff(np.append(firsts, len(own))))
+        starts = np.flatnonzero(within % siblings.LANES == 0)
+        sizes = np.diff(self.members.indptr)[own[starts]].astype(np.int64)
+        return _parts(self.classes, starts, sizes, self.documents)
+
+    def solve(self, classes: NDArray[np.int32]) -> Weights:
+        """Train some of the classes: whole blocks, as `parts` returns them."""
+        n_features, costs = self.documents.X.shape[1], (self.cost, self.cost)
+        W, thresholds = np.zeros((n_features, siblings.LANES), np.float32), self.documents.thresholds(self.solver)
+        solver = linear.Solver(costs, 0.0, self.solver.max_iter, self.solver.tolerance, self.seed)
+        positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
+
+        def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
+            return siblings.train_siblings(
+                some, positives, self.groups, members, self.documents.arrays, self.documents.squares, solver,
+                thresholds, siblings.MAX_COPIED, W, biases, *out,
+            )  # fmt: skip
+
+        return _in_pieces(train, classes, siblings.LANES * n_features + 100_000)
+
+
+def _parts(
+    classes: NDArray[np.int32], starts: NDArray[np.int64], sizes: NDArray[np.int64], documents: Documents
+) -> list[NDArray[np.int32]]:
+    """Cut classes into parts of nearly equal work, which begin at some of these positions.
+
+    `sizes` are the numbers of documents between one position and the next.
+    """
+    per_document = documents.X.nnz / max(1, documents.X.shape[0])
+    n_parts = max(_MIN_PARTS, int(sizes.sum() * per_document) // _PART_WORK)
+    cuts = np.searchsorted(np.cumsum(sizes), np.linspace(0, sizes.sum(), n_parts + 1)[1:-1])
+    return [part for part in np.split(classes, np.append(starts, len(classes))[cuts]) if len(part)]
+
+
+def _in_pieces(train: Callable[..., int], classes: NDArray[np.int32], size: int) -> Weights:
+    """Train classes into buffers of this size, as many as it takes, and join what they hold."""
+    pieces = []
+    while len(classes):
+        columns, weights = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
+        counts, biases = np.zeros(len(classes), dtype=np.int64), np.zeros(len(classes), dtype=np.float32)
+        n = train(classes, biases, columns, weights, counts)
+        used = int(counts[:n].sum())
+        pieces.append(Weights(classes[:n], counts[:n], columns[:used].copy(), weights[:used].copy(), biases[:n]))
+        classes = classes[n:]
+    return joined(pieces)
+
+
+def solve(problem: Problem | SiblingProblem, after: Callable[[int], object] | None = None) -> Weights:
     """Train all classes of a problem at once, without checkpoints; `after` is called now and then and may stop it."""
     return joined(parallel.run(problem.solve, problem.parts(), after))
 

@@ -20,8 +20,15 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, search
 from lightdxml.views.linear.model import LinearView
-from lightdxml.views.linear.options import COST_TRIAL, FINAL_ROUND, FIRST_ROUND, FREQUENT, LinearOptions
-from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted, one_group, solve
+from lightdxml.views.linear.options import (
+    COST_TRIAL,
+    FINAL_ROUND,
+    FIRST_ROUND,
+    FREQUENT,
+    LinearOptions,
+    SolverOptions,
+)
+from lightdxml.views.linear.solver import Documents, Negatives, Problem, SiblingProblem, Weights, inverted, solve
 from lightdxml.views.linear.steps import solve_step, solved
 
 if TYPE_CHECKING:
@@ -36,13 +43,12 @@ _CHUNK = 8192
 def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, options, seed = run.data, run.config.linear, run.config.random_state
-    documents, n_labels = solver_documents(data), data.n_labels
+    documents = solver_documents(data)
     frequent, rest = split_by_frequency(data.label_frequency, data.X, options)
 
-    def all_documents() -> Problem:
-        cost = frequent_cost(data, run.config)[0]
-        every = one_group(np.arange(data.X.shape[0], dtype=np.int32), n_labels, cost)
-        return Problem(documents, data.label_to_docs, frequent, every, FREQUENT, seed)
+    def all_documents() -> SiblingProblem:
+        cost, every = frequent_cost(data, run.config)[0], np.ones(data.X.shape[0], dtype=bool)
+        return on_documents(documents, every, data.label_to_docs, frequent, cost, FREQUENT)
 
     def hard_problem(hard: NDArray[np.int32], solver: Any) -> Problem:
         negatives = negatives_of(data.Y, _near(run), hard, rest, options)
@@ -81,6 +87,19 @@ def refit(view: LinearView, run: Run) -> LinearView:
     # Of a label that was trained twice the last weights count.
     trained = [on_all, final, again]
     return LinearView(_inverted(trained, run, run.config.precision, on_all.classes), options.proposals)
+
+
+def on_documents(
+    documents: Documents,
+    chosen: NDArray[np.bool_],
+    label_to_docs: csr_matrix,
+    labels: NDArray[np.int32],
+    cost: float,
+    solver: SolverOptions,
+) -> SiblingProblem:
+    """Return the problem of training labels on all chosen documents."""
+    groups, members = np.zeros(label_to_docs.shape[0], dtype=np.int32), csr_matrix(chosen[None], dtype=np.float32)
+    return SiblingProblem(documents, label_to_docs, labels, groups, members, cost, solver, seed=0)
 
 
 def solver_documents(data: TrainingData) -> Documents:
@@ -122,14 +141,12 @@ def _choose_cost(data: TrainingData, config: Config) -> tuple[float, float]:
     frequent, _ = split_by_frequency(data.label_frequency, data.X, options)
     tried = frequent[:: max(1, len(frequent) // options.tried_labels)][: options.tried_labels]
     held = np.arange(Y.shape[0]) % options.held_out_every == 0
-    others = np.flatnonzero(~held).astype(np.int32)
     label_to_docs = csr_matrix((diags((~held).astype(np.float32)) @ Y).T)
     label_to_docs.eliminate_zeros()
     X_held, truth = documents.X[held], Y[held][:, tried].toarray()
     outcomes = []
     for cost in options.frequent_costs:
-        negatives = one_group(others, Y.shape[1], cost)
-        weights = solve(Problem(documents, label_to_docs, tried, negatives, COST_TRIAL, config.random_state))
+        weights = solve(on_documents(documents, ~held, label_to_docs, tried, cost, COST_TRIAL))
         margins = (X_held @ weights.matrix(X_held.shape[1]).T).toarray() + weights.biases
         kept = len(weights.weights) / max(1, len(tried))
         outcomes.append((mean_average_precision(margins, truth), (cost, kept)))

@@ -8,7 +8,7 @@ from lightdxml.settings import check, setting
 from lightdxml.views.linear.options import SolverOptions
 
 # A tree has many nodes per label: it is pruned harder than the linear view. Half the weights, P within .2 (wordnet).
-SOLVER = SolverOptions(20, 0.22, 0.07)
+SOLVER = SolverOptions(30, 0.22, 0.07)
 
 
 @dataclass(frozen=True)

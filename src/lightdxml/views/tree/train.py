@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.views.base import ModelSizes, ViewMemory, expect, in_range
 from lightdxml.views.linear.memory import expected_weights
-from lightdxml.views.linear.solver import Documents, Negatives, Problem, Weights, inverted
+from lightdxml.views.linear.solver import Documents, SiblingProblem, Weights, inverted
 from lightdxml.views.linear.steps import solve_step
 from lightdxml.views.linear.train import solver_documents
 from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, label_centroids, nearest_labels
@@ -176,12 +176,12 @@ def _separate(
     known = np.flatnonzero(level.cluster >= 0)
     groups = np.zeros(level.cluster_to_docs.shape[0], dtype=np.int32)
     groups[level.cluster[known]] = parent.cluster[known]
-    indptr, members = parent.cluster_to_docs.indptr.astype(np.int64), parent.cluster_to_docs.indices
-    cost = run.config.tree.cost
-    negatives = Negatives(groups, indptr, members, (cost, cost), None)
-    seed = run.config.random_state
-    problem = Problem(documents, level.cluster_to_docs, clusters, negatives, SOLVER, seed)
-    return solve_step(run, phase, name, clusters, lambda: problem)
+    ordered = clusters[np.argsort(groups[clusters], kind="stable")]
+    options, seed = run.config.tree, run.config.random_state
+    problem = SiblingProblem(
+        documents, level.cluster_to_docs, ordered, groups, parent.cluster_to_docs, options.cost, SOLVER, seed
+    )
+    return solve_step(run, phase, name, ordered, lambda: problem)
 
 
 def memory(data: TrainingData, config: Config) -> ViewMemory:
