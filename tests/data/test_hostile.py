@@ -144,3 +144,13 @@ def test_implausibly_large_label_id_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("3 1:1\n1999999999 2:1\n")
     with pytest.raises(DataError, match="2,000,000,000 labels, expected at most 20,000,000 for so little data"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["train.csv.gz", "train.jsonl.gz", "train.txt.gz", "train.csv"])
+def test_a_file_of_blank_lines_is_rejected_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A bomb of 2 GB of line ends once kept the search for the first line busy for hours."""
+    monkeypatch.setattr(files, "_MAX_BLANK", 1000)
+    content = b"\n" * 100_000 + b"text,labels\na,b\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(DataError, match="1,001 blank lines at its start"):
+        load(tmp_path / name)

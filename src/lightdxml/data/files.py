@@ -40,6 +40,8 @@ _FREE_MEMORY, _MEMORY_RATIO = 1 << 29, 60
 _READING_FACTOR, _READING_BUFFERS = 1.5, 60_000_000
 # How far text is compressed if the file does not say.
 _USUAL_RATIO = 6
+# Blank lines at the start of a file.
+_MAX_BLANK = 1_000_000
 # What a line takes in addition to twice its bytes: as entries of arrays, or as Python objects.
 _ROW_BYTES, _OBJECT_BYTES = 16, 150
 
@@ -96,8 +98,13 @@ def first_line(path: Path, limit: int = 1 << 26) -> bytes:
         line = stream.readline(limit)
         check_encoding(path, line)
         line = line.removeprefix(UTF8_BOM)
+        blank = 0
         while line and not line.strip():
             line = stream.readline(limit)
+            blank += 1
+            # A compressed file of a few megabytes can hold billions of them.
+            if blank > _MAX_BLANK:
+                raise DataError(path, f"{blank:,} blank lines at its start", "data")
     return line
 
 

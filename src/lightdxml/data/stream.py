@@ -21,6 +21,7 @@ from lightdxml.data.jsonl import parse_record, title_and_body
 TextForm = Literal["auto", "lines", "jsonl", "csv"]
 _READ_BYTES = 1 << 20
 _BATCH_DOCUMENTS = 4096
+_BLANK_CHUNKS = 100
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     """
     chunks = _decoded_chunks(path, stream, encoding)
     seen, first = [], ""
-    while not first and (chunk := next(chunks, None)):
+    # After that many blank lines the form is decided without them: they might never end.
+    while not first and len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None)):
         seen.append(chunk)
         first = next((line for _, line in chunk if line.strip()), "")
     chunks = chain(seen, chunks)

@@ -39,6 +39,7 @@ from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
 from lightdxml.validation import check_dev, check_features, check_labels, check_trainable, check_vectors, split
+from lightdxml.views.linear.options import LinearOptions
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 5
@@ -222,6 +223,8 @@ def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
     small = {
         "dim": 8, "shortlist_size": 1, "index": kind, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
         "dense.refresh_every": 1, "tree.min_labels": 0,
+        # Half of the labels are frequent: these, and the others, have a kernel each.
+        "linear.frequent_work": _TOY // 2 * (1 + LinearOptions.document_work) * _TOY,
     }  # fmt: skip
     run = Run(TrainingData(toy, toy, toy, toy), changed(config, small))
     run.cycle = state.start(run.data, run.config, None)
