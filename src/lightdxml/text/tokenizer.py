@@ -126,10 +126,10 @@ def characters() -> NDArray[np.uint32]:
     Hindi or Tamil would fall apart.
     """
     alphabet = "".join(map(chr, range(_ASSIGNED)))
-    categories = np.array([c[0] for c in map(unicodedata.category, alphabet)])
+    categories = np.frombuffer("".join(map(unicodedata.category, alphabet)).encode(), np.uint8)[::2]
     kinds = np.fromiter(map(str.isalnum, alphabet), np.bool_, _ASSIGNED).astype(np.uint32)
     kinds[ord("_")] = words.LETTER
-    letters, marks = (categories == "L") | (categories == "N"), categories == "M"
+    letters, marks = (categories == ord("L")) | (categories == ord("N")), categories == ord("M")
     for first, last in _WITHOUT_SPACES:
         part = slice(first, last + 1)
         digits = np.fromiter(map(str.isdecimal, alphabet[part]), np.bool_)
