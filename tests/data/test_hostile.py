@@ -154,3 +154,13 @@ def test_a_file_of_blank_lines_is_rejected_at_once(tmp_path: Path, monkeypatch: 
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     with pytest.raises(DataError, match="1,001 blank lines at its start"):
         load(tmp_path / name)
+
+
+def test_a_file_that_states_an_absurd_size_is_read_or_rejected_as_damaged(tmp_path: Path) -> None:
+    """It once seemed to need gigabytes of memory."""
+    content = bytearray(gzip.compress(JSONL.encode()))
+    content[-4:] = b"\xff\xff\xff\xff"
+    (tmp_path / "train.jsonl.gz").write_bytes(content)
+    assert files.reading_bytes(tmp_path / "train.jsonl.gz") < 10**8
+    with pytest.raises(DataError, match="corrupt compressed data"):
+        load(tmp_path)

@@ -125,17 +125,18 @@ def reading_bytes(path: Path) -> int:
 
 
 def _unpacked_size(path: Path) -> int:
-    """Return the size of the content of a file, as its header or its end states it."""
+    """Return the size of the content of a file, as its header or its end states it, unless that is absurd."""
     size = path.stat().st_size
+    most = _MEMORY_RATIO * size
     with path.open("rb") as stream:
         head = stream.read(64)
         if head.startswith(GZIP_MAGIC) and size > 4:
             stream.seek(-4, os.SEEK_END)
             # Modulo 4 GB: a larger file states too little.
-            return max(size, int.from_bytes(stream.read(4), "little"))
+            return min(most, max(size, int.from_bytes(stream.read(4), "little")))
     if head.startswith(ZSTD_MAGIC):
         with suppress(zstd.ZstdError):
-            return zstd.get_frame_info(head).decompressed_size or _USUAL_RATIO * size
+            return min(most, zstd.get_frame_info(head).decompressed_size or _USUAL_RATIO * size)
     return size
 
 
