@@ -13,6 +13,11 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+    except SystemError as error:
+        # Compiled code that is interrupted while it is loaded.
+        if not isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -210,13 +210,12 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         self.config()  # Wrong settings are reported before any work is done.
         if resume and checkpoint is None:
             raise ValueError("resume needs the folder of the checkpoint: give checkpoint as well")
-        keep = (
-            None
-            if checkpoint is None
-            else CheckpointOptions(Path(checkpoint), checkpoint_every, resume, allow_different_machine)
-        )
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
         text_options = self.text_options()
+        keep = None
+        if checkpoint is not None:
+            where, texts_as = Path(checkpoint), asdict(text_options)
+            keep = CheckpointOptions(where, checkpoint_every, resume, allow_different_machine, texts_as)
         labels, names = labels_of(Y, label_names)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])

@@ -112,7 +112,7 @@ def test_a_file_in_another_order_of_labels_is_measured_by_name(
         (["train", "DATA", "--model", "OUT", "--checkpoint", "OUT"], "where the model goes: choose another folder"),
         (["train", "DATA", "--model", "OUT", "--spill", "OUT/files"], "where the model goes: choose another folder"),
         (["train", "DATA", "--model", "OUT", "--every", "1m"], "--every needs a folder for checkpoints"),
-        (["train", "DATA", "--model", "OUT", "--memory-limit", "4"], "'4' has no unit: write 4GB"),
+        (["train", "DATA", "--model", "OUT", "--memory-limit", "4"], "'4' has no unit: write 4MB or 4GB"),
         (["train", "DATA", "--model", "OUT", "--checkpoint", "DATA/train.jsonl"], "choose another folder"),
         (["train", "DATA", "--model", "OUT", "--spill", "DATA/train.jsonl"], "choose another folder"),
     ],

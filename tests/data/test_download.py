@@ -146,11 +146,13 @@ def test_missing_version_is_rejected_without_a_request(tmp_path: Path) -> None:
 def test_an_archive_of_another_checksum_is_not_unpacked_wherever_it_comes_from(site: Site, tmp_path: Path) -> None:
     site.answers(file(SET))
     right = hashlib.sha256(SET).hexdigest()
-    with pytest.raises(DataError, match=f"found the SHA-256 {right}, expected 00"):
+    with pytest.raises(ValueError, match="is not a SHA-256: it has 64"):
         get(site.url, sha256="00")
+    with pytest.raises(DataError, match=f"found the SHA-256 {right}, expected 00"):
+        get(site.url, sha256="0" * 64)
     # The archive is kept, and checked again.
     with pytest.raises(DataError, match="found the SHA-256"):
-        get(sha256="00")
+        get(sha256="0" * 64)
     assert names(get(sha256=right.upper())) == ["test.txt", "train.txt"]
     with pytest.raises(DataError, match="expected --force"):
         get(sha256=right)

@@ -525,3 +525,10 @@ def test_development_sets_have_their_known_sizes(shared_data: Path) -> None:
             n_features,
             n_labels,
         )
+
+
+def test_names_with_line_ends_leave_an_error_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text(json.dumps({"text": "a", "lab\nels": ["b"]}) + "\n")
+    with pytest.raises(DataError, match=r"lab\\nels") as caught:
+        load(tmp_path / "train.jsonl")
+    assert "\n" not in str(caught.value)

@@ -68,6 +68,16 @@ def test_damaged_files_in_the_cache_are_compiled_again(tmp_path: Path) -> None:
     assert "[]" in compile_with("", NUMBA_CACHE_DIR=str(tmp_path))
 
 
+def test_a_user_without_a_home_gets_another_folder() -> None:
+    setup = """
+def homeless(*_): raise RuntimeError("no home")
+cache.user_cache_path = homeless
+cache._IN_PACKAGE = Path("/nonexistent/by/anyone")
+os.access, real = (lambda path, mode: "nonexistent" not in str(path) and real(path, mode)), os.access
+"""
+    assert compile_with(setup).split(" ")[0] != "None"
+
+
 @posix
 def test_a_folder_that_others_can_write_is_not_used(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)

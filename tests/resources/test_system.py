@@ -92,7 +92,7 @@ def test_what_is_not_a_size_is_refused(text: str) -> None:
 
 
 def test_a_small_number_without_a_unit_is_refused() -> None:
-    with pytest.raises(ValueError, match="'4' has no unit: write 4GB"):
+    with pytest.raises(ValueError, match="'4' has no unit: write 4MB or 4GB"):
         parse_size("4")
 
 

@@ -259,6 +259,13 @@ def test_data_of_other_shapes_types_and_versions_have_other_fingerprints(monkeyp
     assert len(set(marks)) == len(marks)
 
 
+def test_other_options_of_texts_are_named(tmp_path: Path) -> None:
+    texts, labels = ["red rose", "white wine", "red wine", "a rose"] * 10, [["a"], ["b"]] * 20
+    LightDXML(ngrams=2, options=PAPER | {"epochs": 1}).fit(texts, labels, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match=r"belongs to other settings \(ngrams 2, now 1\)"):
+        LightDXML(ngrams=1, options=PAPER | {"epochs": 1}).fit(texts, labels, checkpoint=tmp_path, resume=True)
+
+
 def test_a_training_on_two_machines_is_noted_in_the_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = PAPER | {"epochs": 1}
     LightDXML(options=settings).fit(*DATA, checkpoint=tmp_path / "kept").save(tmp_path / "one")

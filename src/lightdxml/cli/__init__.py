@@ -69,6 +69,9 @@ def run() -> None:
     except MemoryError as error:
         # NumPy's error is a subclass, whose message names the shape of an array.
         own = str(error) if type(error) is MemoryError else ""
-        fail(own or "there is not enough memory for data of this size: use a larger machine or fewer documents")
+        more = "there is not enough memory for data of this size: use a larger machine or fewer documents"
+        # Without the console, which would need memory.
+        sys.stderr.write(f"error: {own or more}\n")
+        sys.exit(1)
     except (ValueError, OSError, ImportError) as error:
         fail(str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from pathlib import Path
 
@@ -52,6 +53,8 @@ def get(
     DataError
         If the archive is not that data set. The archive, and what was unpacked, are kept.
     """
+    if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+        raise ValueError(f"{sha256!r:.80} is not a SHA-256: it has 64 hexadecimal digits")
     home = cache_folder() / (f"{entry.name}-raw" if raw else entry.name)
     if not force and home.is_dir() and any(home.iterdir()):
         if sha256 is not None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class DataError(ValueError):
@@ -31,7 +34,16 @@ class DataError(ValueError):
         self.found = found
         self.expected = expected
         place = f"{path}, line {line}" if line is not None else f"{path}"
-        super().__init__(f"{place}: found {found}, expected {expected}")
+        super().__init__(_on_one_line(f"{place}: found {found}, expected {expected}"))
+
+
+def _on_one_line(text: str) -> str:
+    r"""Return a text with line ends and other control characters as escapes: names in files and of files have them too.
+
+    >>> _on_one_line("the field a\nb")
+    'the field a\\nb'
+    """
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def excerpt(text: str | bytes, limit: int = 60) -> str:

@@ -119,4 +119,7 @@ def propensity_constants(name: str) -> tuple[float, float]:
 def cache_folder() -> Path:
     """Return the folder of downloaded data sets: `$LIGHTDXML_DATA`, or the user's cache folder."""
     chosen = os.environ.get("LIGHTDXML_DATA")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("lightdxml")
+    try:
+        return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("lightdxml")
+    except RuntimeError as error:
+        raise ValueError(f"there is no folder for data sets ({error}): set LIGHTDXML_DATA to one") from error

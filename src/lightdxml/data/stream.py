@@ -60,7 +60,8 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     ['a cat', '', 'a dog']
     """
     chunks = _decoded_chunks(path, stream, encoding)
-    seen, first = [], ""
+    seen: list[list[tuple[int, str]]] = []
+    first = ""
     # After that many blank lines the form is decided without them: they might never end.
     while not first and len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None)):
         seen.append(chunk)

@@ -56,10 +56,11 @@ def _candidates() -> Iterator[tuple[Path, int]]:
     if wanted:
         yield Path(wanted), 0o755
     yield _IN_PACKAGE, 0o755
-    user = user_cache_path("lightdxml") / "kernels"
-    # The path of a user without a home starts with ~.
-    if user.is_absolute():
-        yield user, 0o700
+    # A user without a home has no such folder; versions of platformdirs differ in how they say so.
+    with suppress(RuntimeError):
+        user = user_cache_path("lightdxml") / "kernels"
+        if user.is_absolute():
+            yield user, 0o700
     if hasattr(os, "getuid"):
         yield Path(tempfile.gettempdir()) / f"lightdxml-{os.getuid()}", 0o700
 

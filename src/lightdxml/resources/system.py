@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_LESS = "use fewer documents, or a machine with more memory"
 _BINARY_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -43,10 +42,14 @@ def check_memory(what: str, need: int, limit: int | None) -> None:
     Traceback (most recent call last):
     lightdxml.resources.system.MemoryLimitError: reading needs 1,000,000.0 GB of memory, and ... are left: ...
     """
-    left = free_memory() if limit is None else limit - (resident_memory() or 0)
-    if left is not None and need > left:
-        there = f"{format_bytes(max(0, left))} are left"
-        raise MemoryLimitError(f"{what} needs {format_bytes(need)} of memory, and {there}: {_LESS}")
+    held = resident_memory() or 0
+    left = free_memory() if limit is None else limit - held
+    if left is None or need <= left:
+        return
+    there = f"{what} needs {format_bytes(need)} of memory, and {format_bytes(max(0, left))} are left"
+    if limit is not None:
+        raise MemoryLimitError(f"{there} of the limit: raise it to {format_bytes(held + need)}, or use fewer documents")
+    raise MemoryLimitError(f"{there}: use fewer documents, or a machine with more memory")
 
 
 def _kilobytes(path: Path, name: str) -> int | None:
@@ -116,7 +119,7 @@ def parse_size(text: str) -> int:
     if size <= 0:
         raise ValueError(f"{text!r} is not a size: write a number above 0 with KB, MB, GB or TB, such as 4GB")
     if found is not None and not found[2] and size < _UNITS["M"]:
-        raise ValueError(f"{text!r} has no unit: write {text.strip()}GB")
+        raise ValueError(f"{text!r} has no unit: write {text.strip()}MB or {text.strip()}GB")
     return size
 
 

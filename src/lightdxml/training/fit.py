@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +50,16 @@ _TOY = 256
 
 @dataclass(frozen=True)
 class CheckpointOptions:
-    """Where checkpoints go, the seconds between two of them, and whether and where to resume from the last one."""
+    """Where checkpoints go, the seconds between two of them, and whether and where to resume from the last one.
+
+    `settings` are further ones, by name, on which the data depend: how texts became features.
+    """
 
     folder: Path
     every: float = 300.0
     resume: bool = False
     allow_different_machine: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int | float) or not self.every >= 0:
@@ -183,7 +187,7 @@ def _watched(
         run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
         if checkpoint is not None:
-            settings = {name: value for name, _, value in walk(run.config)}
+            settings = {**checkpoint.settings, **{name: value for name, _, value in walk(run.config)}}
             identity = Identity(fingerprint(run.config, run.data, vectors), settings, run.machines[0])
             stack.enter_context(locked(checkpoint.folder))
             folder = CheckpointFolder(checkpoint.folder, identity, checkpoint.allow_different_machine)
