@@ -225,7 +225,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
-                    vectorizer, X = tfidf.fit(texts, text_options)
+                    vectorizer, X = tfidf.fit(texts, text_options, limit)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
                 X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]

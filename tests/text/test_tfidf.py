@@ -18,6 +18,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lightdxml.data.dataset import Dataset, Texts
 from lightdxml.kernels import parallel, words
+from lightdxml.resources.system import MemoryLimitError
 from lightdxml.text import tfidf, tokenizer
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 
@@ -253,3 +254,9 @@ def test_invalid_options_are_rejected_by_name(setting: dict[str, Any]) -> None:
 def test_options_survive_json() -> None:
     options = TextOptions(ngrams=2, title_weight=2.5)
     assert TextOptions(**json.loads(json.dumps(asdict(options)))) == options
+
+
+def test_a_memory_limit_is_checked_while_terms_are_counted() -> None:
+    """Random words have far more pairs than an estimate from the length of the texts expects."""
+    with pytest.raises(MemoryLimitError, match=r"counting the words of the texts needs .* left of the limit: raise it"):
+        tfidf.fit(["a black cat", "a white cat"] * 10, memory_limit=1_000_000)

@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel, words
+from lightdxml.resources.system import check_memory
 from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
 from lightdxml.text.tokenizer import Fields
@@ -79,8 +80,13 @@ class Vectorizer:
         return words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), slots)
 
 
-def fit(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> tuple[Vectorizer, csr_matrix]:
+def fit(
+    texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT, memory_limit: int | None = None
+) -> tuple[Vectorizer, csr_matrix]:
     """Learn a vocabulary from texts; return it with the features of the texts, as `transform` does.
+
+    How many terms there are shows only when they are counted, so the most memory that the process may take is checked
+    meanwhile; None for what the machine has.
 
     Examples
     --------
@@ -89,12 +95,12 @@ def fit(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> tuple
     (['cat', 'my', 'my white', 'white'], (3, 4))
     """
     fields = Fields.of(texts, settings.title_weight > 0)
-    document_counts = _select(fields, _count(fields, settings), settings)
+    document_counts = _select(fields, _count(fields, settings, memory_limit), settings)
     vocabulary = sorted(document_counts)
     df = np.array([document_counts[term] for term in vocabulary], dtype=np.float64)
     idf = np.log((1 + len(fields)) / (1 + df)) + 1
     vectorizer = Vectorizer(vocabulary, idf.astype(np.float32), settings)
-    return vectorizer, transform(vectorizer, texts)
+    return vectorizer, transform(vectorizer, texts, memory_limit)
 
 
 def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> int:
@@ -110,12 +116,12 @@ def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) ->
     return round(growing) + _FIT_BUFFERS
 
 
-def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matrix:
+def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit: int | None = None) -> csr_matrix:
     """Return the features of texts; terms outside the vocabulary are ignored.
 
     The matrix is canonical CSR: float32 values, sorted int32 indices without duplicates, and rows of length 1 (a text
     without known terms is an empty row). The rest of the package relies on it and neither checks nor normalizes it
-    again.
+    again. The memory limit is as in `fit`.
 
     Examples
     --------
@@ -127,15 +133,20 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str]) -> csr_matri
     idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
     characters, table = tokenizer.characters(), vectorizer.table
     pairs, title_weight = settings.ngrams == 2, float(settings.title_weight)
+    chunks, sizes = fields.chunks(), list[int]()
 
     def rows(chunk: tuple[int, int]) -> _Rows:
         codes, bounds = fields.codes(*chunk)
         indptr, found, counts = words.count_known(codes, bounds, characters, pairs, table, idf.size, title_weight)
         indices, values = np.empty(found.size, np.int32), np.empty(found.size, np.float32)
         words.weigh(indptr, found, counts, idf, indices, values)
+        sizes.append(indices.nbytes + values.nbytes)
+        if len(chunks) > 1:
+            # All chunks are copied into one matrix in the end.
+            check_memory("turning texts into features", sum(sizes), memory_limit)
         return np.diff(indptr), indices, values
 
-    return _stack(parallel.run(rows, fields.chunks()), idf.size)
+    return _stack(parallel.run(rows, chunks), idf.size)
 
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
@@ -156,7 +167,7 @@ def _stack(parts: list[_Rows], n_columns: int) -> csr_matrix:
     return matrix
 
 
-def _count(fields: Fields, settings: TextOptions) -> NDArray[np.uint64]:
+def _count(fields: Fields, settings: TextOptions, memory_limit: int | None) -> NDArray[np.uint64]:
     """Return the terms that occur in enough documents, as unordered rows of `kernels.words`."""
     tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
     locks = [Lock() for _ in tables]
@@ -170,6 +181,9 @@ def _count(fields: Fields, settings: TextOptions) -> NDArray[np.uint64]:
             shard = (i + chunk[0]) % words.SHARDS
             with locks[shard]:
                 tables[shard] = words.merge(*tables[shard], terms, starts[shard], starts[shard + 1])
+        # A table that is full is copied to one of twice the size, on every thread.
+        largest = max(table.nbytes for table, _ in tables)
+        check_memory("counting the words of the texts", 2 * parallel.thread_count() * largest, memory_limit)
 
     parallel.run(count, fields.chunks())
     min_df = np.uint64(settings.min_df)
