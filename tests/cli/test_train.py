@@ -180,3 +180,16 @@ def test_a_model_that_cannot_be_saved_is_saved_later_without_training(
     run(*arguments, "--resume")
     assert "P@5" in load_model(tmp_path / "model").model_.metrics
     assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize(("separator", "hinted"), [("|", True), (";", False)])
+def test_labels_that_were_not_split_are_pointed_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], separator: str, hinted: bool
+) -> None:
+    rows = [f"a {word} text,{word};{other}" for word in ("red", "blue") for other in ("x", "y")] * 10
+    (tmp_path / "data.csv").write_text("text,labels\n" + "\n".join(rows) + "\n")
+    arguments = ["train", tmp_path / "data.csv", "--model", tmp_path / "model", "--separator", separator, *FAST]
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    said = result.output + capfd.readouterr().err
+    assert result.exit_code == 0, said
+    assert ("most labels contain ';': is it the --separator?" in said) is hinted

@@ -31,9 +31,12 @@ from lightdxml.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from lightdxml.data import Dataset
     from lightdxml.estimator import LightDXML
 
 
+# What may separate labels in a cell, and the fraction of labels that make it likely.
+_SEPARATORS, _MANY = (";", "|", ","), 0.5
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
 _text = partial(typer.Option, rich_help_panel="Texts")
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
@@ -151,6 +154,7 @@ def run(
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
         loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
+        _hint_at_separator(loaded)
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit["allow_different_machine"] = allow_different_machine
@@ -185,6 +189,15 @@ def _settings(given: list[str]) -> dict[str, str]:
             raise ValueError(f"--set {one} is not a setting: write --set NAME=VALUE")
         settings[name] = value
     return settings
+
+
+def _hint_at_separator(loaded: Dataset) -> None:
+    """Say so if labels look as if they were several that were not split."""
+    names, most = loaded.label_names, int(loaded.train.Y.getnnz(axis=1).max())
+    for mark in _SEPARATORS if names is not None and most == 1 else ():
+        if sum(mark in name for name in names or ()) > _MANY * len(names or ()):
+            note(f"warning: no document has several labels, and most labels contain {mark!r}: is it the --separator?")
+            return
 
 
 def _check_word_vectors(source: str | None) -> None:
