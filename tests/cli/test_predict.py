@@ -201,7 +201,7 @@ def test_a_wrong_tail_is_reported_before_anything_is_read(tmp_path: Path, comman
     assert str(result.exception).startswith("tail is ")
 
 
-HOSTILE = "red\x1b[2J\x07\x9b31m\x00\x7f\u202e=cmd()"
+HOSTILE = "red\x1b[2J\x07\x9b31m\x00\x7f\u202e\U000e0041=cmd()"
 
 
 @pytest.fixture(scope="module")

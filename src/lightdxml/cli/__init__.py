@@ -13,7 +13,7 @@ import typer
 
 from lightdxml import __version__
 from lightdxml.cli import bench, compress, data, demo, evaluate, explain, info, predict, report, settings, train
-from lightdxml.cli.output import fail, note
+from lightdxml.cli.output import fail, note, printable
 
 app = typer.Typer(
     help="Extreme multi-label classification: find the few labels that fit a document among very many.",
@@ -71,7 +71,7 @@ def run() -> None:
         own = str(error) if type(error) is MemoryError else ""
         more = "there is not enough memory for data of this size: use a larger machine or fewer documents"
         # Without the console, which would need memory.
-        sys.stderr.write(f"error: {own or more}\n")
+        sys.stderr.write(f"error: {printable(own) or more}\n")
         sys.exit(1)
     except (ValueError, OSError, ImportError) as error:
         fail(str(error))

@@ -94,7 +94,13 @@ def json_line(content: Any, indent: int | None = None) -> str:
     '["\\u009b2J"]'
     """
     text = json.dumps(content, ensure_ascii=False, indent=indent)
-    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL.sub(lambda found: _json_escape(found[0]), text)
+
+
+def _json_escape(character: str) -> str:
+    """Return a character as JSON escapes it: as two UTF-16 units beyond the first 65,536."""
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
 
 
 def print_json(content: Any) -> None:

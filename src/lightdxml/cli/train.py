@@ -193,7 +193,7 @@ def _settings(given: list[str]) -> dict[str, str]:
 
 def _hint_at_separator(loaded: Dataset) -> None:
     """Say so if labels look as if they were several that were not split."""
-    names, most = loaded.label_names, int(loaded.train.Y.getnnz(axis=1).max())
+    names, most = loaded.label_names, int(loaded.train.Y.getnnz(axis=1).max(initial=0))
     for mark in _SEPARATORS if names is not None and most == 1 else ():
         if sum(mark in name for name in names or ()) > _MANY * len(names or ()):
             note(f"warning: no document has several labels, and most labels contain {mark!r}: is it the --separator?")
