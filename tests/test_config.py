@@ -27,7 +27,7 @@ from lightdxml.settings import check, expected, parse, setting
         ({"learning_rate": "inf"}, "learning_rate is inf"),
         ({"dense.relu": 1}, "dense.relu is 1: it must be true or false"),
         ({"linear": "maybe"}, "linear is 'maybe': it must be true or false"),
-        ({"linear.frequent_costs": 3}, "linear.frequent_costs is 3: it must be a list of numbers"),
+        ({"linear.costs": 3}, "linear.costs is 3: it must be a list of numbers"),
         ({"random_state": 2**64}, "random_state is 18446744073709551616"),
         ({"validation_fraction": 0.6}, "validation_fraction is 0.6: it must be a number of at least 0 and at most 0.5"),
         ({"precision": "float64"}, "precision is 'float64': it must be one of float16, float32"),
@@ -54,11 +54,11 @@ def test_every_setting_has_a_description_and_a_valid_default() -> None:
 
 def test_values_of_the_command_line_and_of_numpy_are_parsed() -> None:
     text = {"epochs": "8", "learning_rate": "1e-2", "linear": "False", "beta": "none", "index": "exact"}
-    text |= {"linear.frequent_costs": "0.5,2"}
+    text |= {"linear.costs": "0.5,2"}
     config = configure(settings=text | {"dim": np.int64(16), "dense.dropout": np.float32(0.5)})
     assert (config.dense.epochs, config.dense.learning_rate, config.linear.enabled) == (8, 0.01, False)
     assert (config.blend.beta, config.dense.index, config.dense.dim) == (None, "exact", 16)
-    assert config.linear.frequent_costs == (0.5, 2.0)
+    assert config.linear.costs == (0.5, 2.0)
     assert isinstance(config.dense.dim, int)
     assert isinstance(config.dense.dropout, float)
 
@@ -98,7 +98,7 @@ def test_the_default_preset_depends_on_the_number_of_documents() -> None:
 
 
 def test_a_configuration_survives_json() -> None:
-    config = configure("paper/Wiki10-31K", settings={"linear.frequent_costs": (0.5, 2.0), "random_state": 2**31})
+    config = configure("paper/Wiki10-31K", settings={"linear.costs": (0.5, 2.0), "random_state": 2**31})
     assert from_json(json.loads(json.dumps(asdict(config)))) == config
 
 

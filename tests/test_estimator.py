@@ -224,6 +224,17 @@ def test_a_dev_part_of_texts_chooses_the_weights() -> None:
 
 
 def test_options_take_short_and_full_names() -> None:
-    assert LightDXML(options=SMALL).config() == changed(Config(), SMALL)
+    assert LightDXML(options=SMALL).config() == changed(Config(), SMALL | {"dense": "always"})
+
+
+def test_a_setting_of_the_dense_views_asks_for_them() -> None:
+    assert LightDXML().config().dense.train == "auto"
+    assert LightDXML(epochs=3).config().dense.train == "always"
+    assert LightDXML(epochs=3, dense="never").config().dense.train == "never"
+    with pytest.raises(ValueError, match="one of them must be trained"):
+        LightDXML(dense="never", linear=False).fit(TEXTS, NAMES)
+
+
+def test_unknown_options_are_refused() -> None:
     with pytest.raises(ValueError, match=r"there is no setting 'dense\.epoch': did you mean dense\.epochs"):
         LightDXML(options={"dense.epoch": 3}).config()

@@ -82,6 +82,7 @@ class Config:
 
 # The settings that users touch most, by the names that the estimator and the command line have for them.
 SHORT_NAMES = {
+    "dense": "dense.train",
     "dim": "dense.dim",
     "shortlist_size": "dense.shortlist_size",
     "epochs": "dense.epochs",
@@ -97,7 +98,7 @@ def walk(config: Config | type[Config] = Config) -> Iterator[tuple[str, Field[An
     """Yield every setting: its full name, its field, and its value.
 
     >>> next(walk())[0]
-    'dense.dim'
+    'dense.train'
     """
     instance = config() if isinstance(config, type) else config
     for outer in fields(instance):
@@ -151,6 +152,23 @@ def changed(config: Config, settings: dict[str, Any]) -> Config:
     return replace(config, **top)
 
 
+def resolved(config: Config, n_documents: int, n_features: int, has_vectors: bool = False) -> Config:
+    """Return a configuration that says whether dense views are trained, which may depend on the data.
+
+    Next to the linear view they help if features or documents are few, or if word vectors are given.
+
+    >>> [resolved(Config(), 50_000, n).dense.train for n in (500, 50_000)]
+    ['always', 'never']
+    """
+    if config.dense.train == "never" and not config.linear.enabled:
+        raise ValueError("dense is 'never' and linear is False: one of them must be trained to propose labels")
+    if config.dense.train != "auto":
+        return config
+    few = n_documents < config.dense.max_documents or n_features <= config.dense.max_features
+    wanted = few or has_vectors or not config.linear.enabled
+    return changed(config, {"dense": "always" if wanted else "never"})
+
+
 def from_json(content: Any) -> Config:
     """Return the configuration that `dataclasses.asdict` made; settings that are missing get their defaults."""
     if not isinstance(content, dict):
@@ -176,8 +194,19 @@ _PAPER = {
     "dense.relu": True,
     "dense.residual": True,
     "dense.random_negatives": 0,
+    "dense": "always",
     "linear": False,
     "tree": False,
+}
+
+
+# A model in a fraction of the time: linear classifiers and one label tree.
+_FAST = {
+    "dense": "never",
+    "tree.max_trees": 1,
+    "linear.work": 100_000_000,
+    "linear.min_clusters": 20,
+    "linear.tried_share": 0.1,
 }
 
 
@@ -195,6 +224,7 @@ def _paper(beta: float, k: int, rate: float, e_model: int, e_label: int, e_hat_l
 
 PRESETS: dict[str, Config] = {
     "default": Config(),
+    "fast": changed(Config(), _FAST),
     "paper/EURLex-4K": _paper(0.75, 500, 0.006, 16, 8, 8),
     "paper/AmazonCat-13K": _paper(1.0, 500, 0.007, 21, 4, 4),
     "paper/Wiki10-31K": _paper(0.60, 600, 0.009, 21, 8, 6),
@@ -202,13 +232,14 @@ PRESETS: dict[str, Config] = {
     "paper/AmazonTitles-670K": _paper(1.0, 650, 0.007, 21, 6, 9),
 }
 
+# The settings that decide whether dense views are trained.
+_WHETHER = ("dense.train", "dense.max_documents", "dense.max_features")
 # With few documents an epoch has few steps: smaller batches, a lower rate and more epochs make up for it.
 SMALL_LIMIT = 20_000
 
 
 def _small(documents: int) -> Config:
-    # The linear view gets a seventh of the work: half a minute is long where everything else takes seconds.
-    small = {"learning_rate": 0.005, "epochs": 12, "linear.frequent_work": 75_000_000}
+    small = {"learning_rate": 0.01, "epochs": 6, "dim": 128}
     return changed(PRESETS["default"], {"dense.batch_size": min(max(documents // 50, 8), 64), **small})
 
 
@@ -218,7 +249,7 @@ def configure(preset: str = "default", documents: int | None = None, settings: d
     Parameters
     ----------
     preset
-        `default`, or one of the paper's.
+        `default`, `fast`, or one of the paper's.
     documents
         The number of training documents; the default preset depends on it.
     settings
@@ -232,11 +263,16 @@ def configure(preset: str = "default", documents: int | None = None, settings: d
     7
     >>> configure("mine")
     Traceback (most recent call last):
-    ValueError: there is no preset 'mine': choose default, paper/EURLex-4K, paper/AmazonCat-13K, paper/Wiki10-31K, \
-paper/WikiSeeAlsoTitles-350K or paper/AmazonTitles-670K
+    ValueError: there is no preset 'mine': choose default, fast, paper/EURLex-4K, paper/AmazonCat-13K, \
+paper/Wiki10-31K, paper/WikiSeeAlsoTitles-350K or paper/AmazonTitles-670K
     """
     if preset not in PRESETS:
         *first, last = PRESETS
         raise ValueError(f"there is no preset {preset!r}: choose {', '.join(first)} or {last}")
     small = preset == "default" and documents is not None and documents < SMALL_LIMIT
-    return changed(_small(documents) if small and documents is not None else PRESETS[preset], settings or {})
+    base = _small(documents) if small and documents is not None else PRESETS[preset]
+    given = {full_name(name): value for name, value in (settings or {}).items()}
+    # Whoever changes a setting of the dense views wants to see its effect.
+    if any(name.startswith("dense.") and name not in _WHETHER for name in given) and "dense.train" not in given:
+        base = changed(base, {"dense": "always"})
+    return changed(base, settings or {})

@@ -41,8 +41,8 @@ from lightdxml.validation import (
 _TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
 _SETTINGS = (
-    "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "index", "precision", "validation_fraction",
-    "random_state",
+    "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "index", "precision",
+    "validation_fraction", "random_state",
 )  # fmt: skip
 
 
@@ -53,6 +53,9 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     ----------
     preset
         Where settings come from that are not given: `default`, or `paper/EURLex-4K` and the paper's other four.
+    dense
+        Whether to train the paper's two views: `always`, `never`, or `auto` for where they help. Word vectors and
+        settings of these views, such as `epochs`, imply `always`.
     dim
         Dimensions of document and label embeddings.
     shortlist_size
@@ -64,7 +67,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     linear
         Whether to train the linear view: a sparse linear classifier per label on the features themselves.
     tree
-        Whether to train label trees where there are many labels with few documents.
+        Whether to try label trees where there are many labels.
     index
         How nearest labels are searched: `auto`, `exact` or `rabitq`.
     precision
@@ -107,6 +110,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         self,
         preset: str = "default",
         *,
+        dense: str | None = None,
         dim: int | None = None,
         shortlist_size: int | None = None,
         epochs: int | None = None,
@@ -127,6 +131,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         options: dict[str, Any] | None = None,
     ) -> None:
         self.preset = preset
+        self.dense = dense
         self.dim = dim
         self.shortlist_size = shortlist_size
         self.epochs = epochs

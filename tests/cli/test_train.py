@@ -20,7 +20,7 @@ from lightdxml.training import fit
 from lightdxml.views.dense import train_classifier
 from tests.support.commands import run
 
-FAST = ["--dim", "16", "--epochs", "3", "--shortlist-size", "20", "--set", "linear.frequent_work=1000000"]
+FAST = ["--dim", "16", "--epochs", "3", "--shortlist-size", "20", "--dense", "always"]
 
 
 @pytest.fixture(scope="module")

@@ -8,4 +8,4 @@ from lightdxml.estimator import LightDXML
 __all__ = ["main"]
 
 # One thread: threads do not survive a fork.
-LightDXML(dim=16, epochs=1, n_jobs=1, options={"tree.min_labels": 0}).fit([[1, 0], [0, 1]] * 20, [[0], [1]] * 20)
+LightDXML(dim=16, epochs=1, n_jobs=1, options={"linear.work": 0}).fit([[1, 0], [0, 1]] * 20, [[0], [1]] * 20)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 TIMEOUT = 300
-# Small, but every phase runs: several refreshes, both rounds of the linear view, a choice of the blend, and trees.
+# Small, but every phase runs: several refreshes, hard negatives, a choice of the blend, and trees.
 SETTINGS = (
     "--dim", "16", "--shortlist-size", "20", "--epochs", "4", "--random-state", "3",
-    "--set", "dense.refresh_every=2", "--set", "dense.batch_size=64", "--set", "linear.frequent_work=100000",
-    "--set", "tree.min_labels=0", "--set", "tree.max_trees=2", "--set", "tree.ensemble_from=0",
+    "--set", "dense.refresh_every=2", "--set", "dense.batch_size=64", "--set", "linear.work=0",
+    "--set", "dense.train=always", "--set", "tree.max_trees=2", "--set", "linear.min_clusters=4",
     "--set", "tree.branching=4", "--set", "tree.max_leaf=8", "--set", "blend.min_documents=1",
     "--set", "blend.min_gain=0", "--set", "blend.min_errors=0",
 )  # fmt: skip

@@ -14,17 +14,33 @@ from lightdxml.kernels.precision import as_bits
 from lightdxml.kernels.sparse import Csr
 
 
+def postings(W: NDArray[Any]) -> inverted_index.Postings:
+    """Return the index of weights of one row per label, block by block."""
+    firsts: list[int] = []
+    labels: list[NDArray[np.uint16]] = []
+    weights: list[NDArray[Any]] = []
+    for start in range(0, len(W), inverted_index.BLOCK):
+        for column in W[start : start + inverted_index.BLOCK].T:
+            firsts.append(sum(len(part) for part in labels))
+            labels.append(np.flatnonzero(column).astype(np.uint16))
+            weights.append(column[column != 0])
+    ends = [*firsts[1:], sum(len(part) for part in labels)]
+    indptr = np.array([firsts, ends]).reshape(2, -1, W.shape[1])
+    whole = np.concatenate([indptr[0], indptr[1, :, -1:]], axis=1)
+    return inverted_index.Postings(whole, np.concatenate(labels), as_bits(np.concatenate(weights)))
+
+
 def search(
     X: csr_matrix, W: NDArray[Any], biases: NDArray[np.float32], dense: list[int], known: NDArray[np.int32], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
     """Search weights of one row per label, whose type is kept."""
-    by_feature, n = csr_matrix(W.T.astype(np.float32)), len(biases)
+    n = len(biases)
     found, scores = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
     known_scores = np.empty(known.shape, dtype=np.float32)
     totals, marks = np.zeros(n, dtype=np.float32), np.zeros(n, dtype=np.uint8)
     inverted_index.search(
-        0, X.shape[0], Csr.of(X), Csr.of(by_feature)._replace(values=as_bits(by_feature.data.astype(W.dtype))), biases,
-        np.array(dense, dtype=np.int32), known, totals, marks, found, scores, known_scores,
+        0, X.shape[0], Csr.of(X), postings(W), biases, np.array(dense, dtype=np.int32), known, totals, marks, found,
+        scores, known_scores,
     )  # fmt: skip
     assert not totals.any()
     assert not marks.any()
@@ -71,3 +87,28 @@ def test_ties_go_to_the_lower_label_in_any_order_of_pushes() -> None:
         for label in rng.permutation(40):
             size = inverted_index.push(found, heap, size, label, scores[label])
         assert sorted(found.tolist()) == sorted(expected)
+
+
+@pytest.mark.parametrize("n", [40, inverted_index.BLOCK + 40], ids=["one block", "two blocks"])
+@pytest.mark.parametrize("density", [0.001, 0.9], ids=["short lists", "long lists"])
+def test_scores_of_known_labels_are_those_of_the_search(n: int, density: float) -> None:
+    """Long lists are searched for a few labels, short ones are scanned: the sums are the same."""
+    rng = np.random.default_rng(4)
+    W = np.where(rng.random((n, 25)) < density, 1 + rng.random((n, 25)), 0).astype(np.float32)
+    X, biases = documents(10), rng.normal(size=n).astype(np.float32)
+    known = rng.integers(-1, n, (10, 6)).astype(np.int32)
+    # Labels at the ends of a block, and one label twice.
+    known[:, 0], known[:, 1], known[:, 2] = n - 1, 0, known[:, 3]
+    _, _, expected = search(X, W, biases, [], known, 0)
+    scores, slots = np.empty(known.shape, dtype=np.float32), np.zeros(n, dtype=np.int32)
+    inverted_index.score_known(0, 10, Csr.of(X), postings(W), biases, known, slots, scores)
+    np.testing.assert_array_equal(scores, expected)
+    assert not slots.any()
+
+
+def test_labels_of_a_second_block_are_found() -> None:
+    n = inverted_index.BLOCK + 3
+    W = np.zeros((n, 25), dtype=np.float32)
+    W[1], W[n - 1] = 1, 2
+    found, _, _ = search(documents(5), W, np.zeros(n, dtype=np.float32), [], np.empty((5, 0), dtype=np.int32), 2)
+    assert [sorted(row) for row in found.tolist()] == [[1, n - 1]] * 5

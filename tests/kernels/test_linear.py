@@ -1,102 +1,121 @@
-"""Dual coordinate descent with a fixed bias, and lists of negatives."""
+"""Dual coordinate descent of sixteen classes at a time, against LIBLINEAR and against its own objective."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, random
+from sklearn.svm import LinearSVC
 
 from lightdxml.kernels import linear
+from lightdxml.kernels.linear import Solver
 from lightdxml.kernels.sparse import Csr, Pattern
 
+N, V = 80, 25
 COSTS = (0.5, 0.25)
+Trained = tuple[NDArray[np.float64], NDArray[np.float32]]
+
+
+def documents(seed: int) -> csr_matrix:
+    return csr_matrix(random(N, V, 0.3, format="csr", random_state=seed, dtype=np.float32))
 
 
 def train(
     X: csr_matrix,
-    positives: list[int],
-    negatives: list[int],
+    truth: NDArray[np.bool_],
+    groups: list[int],
     prune_below: float = 0.0,
-    *,
-    compiled: bool = True,
-) -> NDArray[np.float64]:
-    """Train one label with a bias of -1 as exactly as possible; return its weights."""
+    max_copied: int = linear.MAX_COPIED,
+    bias: tuple[float, float] = (0.0, 1.0),
+    prior: csr_matrix | None = None,
+) -> Trained:
+    """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
+    prior = csr_matrix((0, V), dtype=np.float32) if prior is None else prior
+    of = np.array(groups, dtype=np.int32)
+    members = csr_matrix(np.array([truth[:, of == group].any(axis=1) for group in range(max(groups) + 1)], np.float32))
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
-    own = np.array(positives, dtype=np.int32)
-    others = np.array(negatives, dtype=np.int32)
-    columns, weights = np.empty(10_000, dtype=np.int32), np.empty(10_000, dtype=np.float32)
-    counts = np.zeros(1, dtype=np.int64)
-    w = np.zeros(X.shape[1], dtype=np.float32)
-    function: Any = linear.train_labels
-    n = (function if compiled else function.py_func)(
-        np.zeros(1, dtype=np.int32), Pattern(np.array([0, len(own)], dtype=np.int64), own),
-        np.zeros(1, dtype=np.int32), Pattern(np.array([0, len(others)], dtype=np.int64), others), Csr.of(X), squares,
-        linear.Solver(COSTS, -1.0, 2000, 1e-5, 0), np.full(X.shape[1], prune_below, dtype=np.float32), w, columns,
-        weights, counts,
+    n = truth.shape[1]
+    W, biases = np.zeros((V, linear.LANES), np.float32), np.empty(n, np.float32)
+    columns, weights = np.empty(10_000, np.int32), np.empty(10_000, np.float32)
+    counts = np.zeros(n, np.int64)
+    done = linear.train_classes(
+        np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
+        Solver(COSTS, *bias, 2000, 1e-5, 0), Csr.of(prior), np.full(V, prune_below, np.float32), max_copied, W, biases,
+        columns, weights, counts,
     )  # fmt: skip
-    assert n == 1
-    assert not w.any()
-    found = np.zeros(X.shape[1])
-    found[columns[: counts[0]]] = weights[: counts[0]]
-    return found
+    assert done == n
+    assert not W.any()
+    found, at = np.zeros((n, V)), 0
+    for i, count in enumerate(counts):
+        found[i, columns[at : at + count]] = weights[at : at + count]
+        at += count
+    return found, biases
 
 
-def documents(seed: int, n: int = 60) -> csr_matrix:
-    X = random(n, 25, 0.3, format="csr", random_state=seed, dtype=np.float32)
-    return csr_matrix(X, dtype=np.float32)
+def peer(X: csr_matrix, y: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
+    svc = LinearSVC(C=1.0, class_weight={1: COSTS[0], 0: COSTS[1]}, dual=True, tol=1e-8, max_iter=100_000).fit(X, y)
+    return svc.coef_[0], svc.intercept_[0]
 
 
-def test_the_solution_is_optimal() -> None:
-    X = documents(5)
-    positives, negatives = list(range(10)), list(range(20, 50))
-    w = train(X, positives, negatives)
-
-    def objective(v: NDArray[Any]) -> float:
-        margins = X @ v - 1
-        lost = COSTS[0] * np.maximum(0, 1 - margins[positives]) ** 2
-        return float(v @ v / 2 + lost.sum() + COSTS[1] * (np.maximum(0, 1 + margins[negatives]) ** 2).sum())
-
-    rng = np.random.default_rng(0)
-    least = objective(w)
-    assert all(objective(w + 0.01 * rng.normal(size=w.shape)) > least for _ in range(50))
-
-
-def test_documents_that_do_not_fit_in_the_cache_give_the_same_weights(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, positives, negatives = documents(4), list(range(0, 60, 7)), list(range(60))
-    gathered = train(X, positives, negatives)
-    monkeypatch.setattr(linear, "_COPIED", 10)
-    monkeypatch.setattr(linear, "_BLOCK", 4)
-    scattered = train(X, positives, negatives, compiled=False)
-    np.testing.assert_allclose(scattered, gathered, atol=1e-4)
+# Documents that are too many to copy: another order, the same solution.
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+@pytest.mark.parametrize("groups", [[0], [0] * 16, [0] * 19, [0] * 3 + [1] * 2 + [2] * 17], ids=str)
+def test_every_class_has_the_weights_of_liblinear(groups: list[int], max_copied: int) -> None:
+    X, truth = documents(1), np.random.default_rng(1).random((N, len(groups))) < 0.4
+    found, biases = train(X, truth, groups, max_copied=max_copied)
+    for i, group in enumerate(groups):
+        rows = truth[:, np.array(groups) == group].any(axis=1)
+        if truth[rows, i].all():
+            continue  # LIBLINEAR needs two classes
+        w, b = peer(X[rows], truth[rows, i])
+        np.testing.assert_allclose(found[i], w, atol=3e-3)
+        assert biases[i] == pytest.approx(b, abs=3e-3)
 
 
-def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
-    order = np.arange(50, dtype=np.int32)
-    linear.shuffle(order, 16, np.uint64(3))
-    assert sorted(order.tolist()) == list(range(50))
-    assert order[48:].tolist() == [48, 49]
-    firsts = order[:48:16]
-    np.testing.assert_array_equal(order[:48].reshape(3, 16), firsts[:, None] + np.arange(16))
+def test_a_class_without_negatives_has_a_bias_that_accepts() -> None:
+    found, biases = train(documents(2), np.ones((N, 1), dtype=bool), [0])
+    assert biases[0] > 0
+    assert np.isfinite(found).all()
 
 
 def test_small_weights_are_dropped() -> None:
-    X = documents(2)
-    whole = train(X, list(range(8)), list(range(8, 60)))
-    pruned = train(X, list(range(8)), list(range(8, 60)), prune_below=0.1)
+    X, truth = documents(3), np.random.default_rng(3).random((N, 9)) < 0.3
+    whole, _ = train(X, truth, [0] * 9)
+    pruned, _ = train(X, truth, [0] * 9, prune_below=0.1)
     np.testing.assert_array_equal(pruned, np.where(np.abs(whole) >= np.float32(0.1), whole, 0))
     assert 0 < np.count_nonzero(pruned) < np.count_nonzero(whole)
 
 
-def test_negatives_are_counted_and_listed_once_and_without_true_documents() -> None:
-    near = np.array([[0, 1], [2, -1], [1, 2]], dtype=np.int32)
-    hard = np.array([[1], [0], [-1]], dtype=np.int32)
-    true_labels = Pattern(np.array([0, 1, 1, 2]), np.array([0, 2], dtype=np.int32))
-    wanted, counts = np.array([True, True, True]), np.zeros(3, dtype=np.int64)
-    linear.group_negatives(near, hard, true_labels, wanted, counts, np.empty(0, dtype=np.int32))
-    assert counts.tolist() == [1, 2, 1]
-    starts, documents = np.concatenate([[0], np.cumsum(counts)]), np.empty(4, dtype=np.int32)
-    linear.group_negatives(near, hard, true_labels, wanted, starts[:-1].copy(), documents)
-    assert documents.tolist() == [1, 0, 2, 1]
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+@pytest.mark.parametrize("bias", [(-1.0, 0.0), (-1.0, 0.3), (0.0, 1.0)], ids=str)
+def test_the_solution_is_optimal_with_a_prior_and_an_anchored_bias(bias: tuple[float, float], max_copied: int) -> None:
+    X, truth = documents(5), np.random.default_rng(5).random((N, 3)) < 0.3
+    prior = csr_matrix(csr_matrix(truth.T.astype(np.float32)) @ X) * np.float32(0.1)
+    members = truth.any(axis=1)
+    found, biases = train(X, truth, [0] * 3, max_copied=max_copied, bias=bias, prior=prior)
+
+    def objective(i: int, w: NDArray[np.float64], b: float) -> float:
+        y = np.where(truth[members, i], 1.0, -1.0)
+        lost = np.maximum(0, 1 - y * (X[members] @ w + b)) ** 2 * np.where(y > 0, *COSTS)
+        moved = (b - bias[0]) ** 2 / (2 * bias[1]) if bias[1] else 0.0
+        return float(((w - prior[i].toarray()[0]) ** 2).sum() / 2 + moved + lost.sum())
+
+    rng = np.random.default_rng(0)
+    for i in range(3):
+        least = objective(i, found[i], float(biases[i]))
+        for _ in range(50):
+            step = 0.01 * rng.normal(size=V + 1)
+            other = float(biases[i]) + (step[-1] if bias[1] else 0.0)
+            assert objective(i, found[i] + step[:-1], other) > least - 1e-6
+    if not bias[1]:
+        assert (biases == bias[0]).all()
+
+
+def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
+    order = np.arange(50, dtype=np.int32)
+    linear._shuffle(order, 16, np.uint64(3))
+    assert sorted(order.tolist()) == list(range(50))
+    assert order[48:].tolist() == [48, 49]
+    firsts = order[:48:16]
+    np.testing.assert_array_equal(order[:48].reshape(3, 16), firsts[:, None] + np.arange(16))

@@ -18,7 +18,8 @@ SETTINGS: list[dict[str, Any]] = [
     PAPER | {"dense.relu": True, "dense.residual": True},
     PAPER | {"beta": 0.0},
     PAPER | {"beta": 1.0},
-    SMALL | {"linear.frequent_work": 100_000},
+    SMALL | {"dense": "always", "linear.work": 0},
+    {"dense": "never"},
 ]
 
 

@@ -234,7 +234,7 @@ FORGED_ARRAYS: dict[str, Callable[[Arrays], object]] = {
     "paths below -1": one("tree.0.paths", lambda a: a - 2),
     "paths of one axis": one("tree.0.paths", lambda a: a[:, 0].copy()),
     "paths without an axis": one("tree.0.paths", lambda a: np.array(3, dtype=np.int32)),
-    "weights of a node that does not exist": one("tree.0.classes", lambda a: a + 10**6),
+    "weights of a cluster that does not exist": one("tree.0.clusters.classes", lambda a: a + 60_000),
 }
 
 

@@ -34,8 +34,12 @@ def _known_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "free_memory", lambda: 1_000_000_000)
 
 
+# All views of the paper and of ours.
+EVERYTHING = changed(Config(), {"dense": "always"})
+
+
 def test_the_total_is_what_is_held_and_the_largest_phase() -> None:
-    need = estimate(data(), Config())
+    need = estimate(data(), EVERYTHING)
     assert need.held == 100_000_000
     assert need.total > need.held + max(need.phases.values())
     assert min(need.phases.values()) > 0
@@ -44,7 +48,7 @@ def test_the_total_is_what_is_held_and_the_largest_phase() -> None:
 
 @pytest.mark.parametrize("more", [{"n": 8000}, {"features": 20_000}, {"labels": 4000}], ids=str)
 def test_more_data_need_more(more: dict[str, Any]) -> None:
-    assert estimate(data(**more), Config()).total > estimate(data(), Config()).total
+    assert estimate(data(**more), EVERYTHING).total > estimate(data(), EVERYTHING).total
 
 
 @pytest.mark.parametrize(
@@ -53,14 +57,14 @@ def test_more_data_need_more(more: dict[str, Any]) -> None:
     ids=str,
 )
 def test_larger_settings_need_more(settings: dict[str, Any]) -> None:
-    base = {"linear": False, "shortlist_size": 50, "dense.batch_size": 8, "dim": 64}
+    base = {"dense": "always", "linear": False, "shortlist_size": 50, "dense.batch_size": 8, "dim": 64}
     small, large = (changed(Config(), base | extra) for extra in ({}, settings))
     assert estimate(data(), large).total > estimate(data(), small).total
 
 
 def test_views_that_are_off_and_a_refit_that_is_off_need_nothing() -> None:
     def phases(held_out: bool = True, **settings: Any) -> set[str]:
-        return set(estimate(data(held_out=held_out), changed(Config(), settings)).phases)
+        return set(estimate(data(held_out=held_out), changed(EVERYTHING, settings)).phases)
 
     assert not [name for name in phases(linear=False) if "linear" in name]
     assert not [name for name in phases(refit=False) if name.startswith("refit")]
@@ -69,12 +73,12 @@ def test_views_that_are_off_and_a_refit_that_is_off_need_nothing() -> None:
 
 
 def test_spilled_shortlists_are_not_counted() -> None:
-    in_memory, spilled = (estimate(data(20_000), Config(), spilled=spilled) for spilled in (False, True))
+    in_memory, spilled = (estimate(data(20_000), EVERYTHING, spilled=spilled) for spilled in (False, True))
     assert spilled.total < in_memory.total
 
 
 def test_what_does_not_fit_is_refused_with_settings_that_do() -> None:
-    large = changed(Config(), {"dim": 1024})
+    large = changed(EVERYTHING, {"dim": 1024})
     limit = int(0.8 * estimate(data(), large).total)
     with pytest.raises(MemoryLimitError, match=r"training needs \d+ MB of memory and the limit is \d+ MB: ") as refused:
         check(data(), large, limit)
@@ -87,18 +91,18 @@ def test_what_does_not_fit_is_refused_with_settings_that_do() -> None:
 
 def test_if_no_settings_fit_the_message_says_what_else_to_do() -> None:
     with pytest.raises(MemoryLimitError, match=r"use a spill directory .--spill., fewer features .* or fewer"):
-        check(data(), Config(), 10**6)
+        check(data(), EVERYTHING, 10**6)
     with pytest.raises(MemoryLimitError, match=r": fewer features"):
-        check(data(), Config(), 10**6, spilled=True)
+        check(data(), EVERYTHING, 10**6, spilled=True)
 
 
 def test_without_a_limit_the_free_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    need = estimate(data(), Config())
+    need = estimate(data(), EVERYTHING)
     # What the process holds already is not asked for twice.
     monkeypatch.setattr(module, "free_memory", lambda: need.total - need.held)
-    assert check(data(), Config()) == need
+    assert check(data(), EVERYTHING) == need
     monkeypatch.setattr(module, "free_memory", lambda: (need.total - need.held) // 4)
     with pytest.raises(MemoryLimitError, match="are available"):
-        check(data(), Config())
+        check(data(), EVERYTHING)
     monkeypatch.setattr(module, "free_memory", lambda: None)
-    assert check(data(), Config()) == need
+    assert check(data(), EVERYTHING) == need

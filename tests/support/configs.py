@@ -18,15 +18,13 @@ SMALL: dict[str, Any] = {
 PAPER = SMALL | {"linear": False}
 # Few texts: small batches.
 TEXT = PAPER | {"dense.batch_size": 4, "epochs": 10}
-# Two trees of three levels for a dozen labels, whatever they add; half of the labels are trained on hard negatives.
+# Two trees of three levels for a dozen labels, whatever they add; labels are trained on hard negatives.
 FOUR_VIEWS = SMALL | {
     "epochs": 2,
-    "linear.frequent_work": 60_000,
-    "tree.min_labels": 1,
-    "tree.max_documents_per_label": 1000,
+    "linear.work": 0,
+    "linear.min_clusters": 2,
     "tree.branching": 2,
     "tree.max_leaf": 2,
-    "tree.ensemble_from": 0,
     "tree.max_trees": 2,
     "blend.beta": 0.3,
     "blend.gamma": 0.5,

@@ -65,7 +65,7 @@ def test_progress_shows_every_phase_and_the_validation(capfd: pytest.CaptureFixt
         "refresh 1: label encoder, epoch 1",
         "refresh 2: classifier, epoch 3 of 6",
         "shortlists (exact)",
-        "linear view: frequent labels",
+        "linear view: labels",
         "loss",
         "PSP@1",
         "100 %",

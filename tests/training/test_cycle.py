@@ -80,8 +80,7 @@ def test_the_plan_has_as_many_epochs_as_the_settings() -> None:
     steps = plan(config.dense)
     assert [step.epoch for step in steps if step.kind == "classifier"] == list(range(7))
     assert sum(step.kind == "refresh" for step in steps) == 7 // 3 + 1
-    assert [shortlist_length(config, at) for at in (0, len(steps) - 1)] == [8, 8]
-    assert shortlist_length(small(linear=False), len(plan(small().dense)) - 1) == 0
+    assert [shortlist_length(config.dense, at) for at in (0, len(steps) - 1)] == [8, 0]
 
 
 def test_the_views_of_the_best_validation_are_kept() -> None:
@@ -123,11 +122,11 @@ EDGES: dict[str, tuple[Any, Any]] = {
     "one document with a label": ([[0, 1]] * 30, [[1, 0]] + [[0, 0]] * 29),
 }
 TREES = {
-    "tree.min_labels": 0,
-    "tree.max_documents_per_label": 1000,
+    "dense": "never",
+    "linear.work": 0,
+    "linear.min_clusters": 1,
     "tree.branching": 2,
     "tree.max_leaf": 1,
-    "tree.ensemble_from": 0,
     "blend.min_documents": 1,
     "blend.gamma": 0.5,
     "blend.min_gain": 0,
@@ -144,10 +143,10 @@ TREES = {
         {"shortlist_size": 1, "linear.proposals": 0},
         {"validation_fraction": 0.0, "dense.label_epochs": 0},
         TREES,
-        TREES | {"linear.frequent_work": 0},
+        TREES | {"dense": "always"},
         RABITQ,
     ],
-    ids=["default", "residual", "short", "no validation", "trees", "hard negatives", "rabitq"],
+    ids=["default", "residual", "short", "no validation", "no dense views", "trees", "rabitq"],
 )
 def test_edges_are_trained_and_predicted(name: str, settings: dict[str, Any]) -> None:
     X, Y = (np.array(table) for table in EDGES[name])

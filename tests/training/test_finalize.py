@@ -89,7 +89,7 @@ def _fifth_view(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_new_view_is_weighted_stored_restored_explained_and_listed(tmp_path: Path) -> None:
     settings = SMALL | {"epochs": 1, "dense.learning_rate": 1e-6, "linear.proposals": 12, "blend.min_documents": 10}
     # The linear view learns nothing here, and the labels are skewed: popularity is worth a weight.
-    blind = settings | {"linear.cost": 1e-6, "linear.frequent_work": 0, "blend.gamma": 0.5}
+    blind = settings | {"linear.costs": (1e-6,), "linear.prior": 0, "blend.gamma": 0.5}
     trained = LightDXML(options=blind).fit(*noisy_topics(), dev=noisy_topics(100, seed=1))
     assert trained.model_.blend.weights["popularity"] > 0
     (entry,) = (entry for entry in trained.history_ if entry["phase"] == "share")

@@ -24,7 +24,7 @@ from tests.support.trainings import bits, interrupt, train
 
 DATA = topics(120)
 SHORT = small(epochs=2, linear=False)
-ALL_VIEWS = changed(Config(), FOUR_VIEWS | {"epochs": 1, "linear.frequent_work": 22_000})
+ALL_VIEWS = changed(Config(), FOUR_VIEWS | {"epochs": 1})
 Forgery = Callable[[dict[str, Any], dict[str, NDArray[Any]]], object]
 
 
@@ -41,7 +41,7 @@ def in_trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with finished and unfinished steps after the cycle."""
     folder = tmp_path_factory.mktemp("trees") / "checkpoint"
     with parallel.use_threads(1):
-        assert interrupt(folder, DATA, ALL_VIEWS, 4, "label tree")
+        assert interrupt(folder, DATA, ALL_VIEWS, 12, "label tree")
     return folder
 
 
@@ -136,8 +136,8 @@ def test_a_forged_checkpoint_of_the_cycle_is_refused_in_one_sentence(in_epoch: P
     assert list((tmp_path / "forged").glob("0*")), "nothing is removed"
 
 
-FINAL, CLUSTERS = "product.linear view: final round.", "product.label tree: tree 1, clusters.clusters"
-HARD = "product.linear view: hard negatives.labels"
+FINAL, CLUSTERS = "product.linear view: labels.", "product.label tree: tree 1, clusters.clusters"
+HARD = "product.linear view: hard negatives.clusters"
 FORGED_PRODUCTS: dict[str, Forgery] = {
     "weights of a label that does not exist": last(f"{FINAL}classes", 10_000),
     "weights of label -1": last(f"{FINAL}classes", -1),
@@ -150,12 +150,12 @@ FORGED_PRODUCTS: dict[str, Forgery] = {
     "weights of another type": array(f"{FINAL}weights", lambda a: a.astype(np.float16)),
     "no axis": array(f"{FINAL}classes", lambda a: np.array(3, dtype=np.int32)),
     "hard negatives that do not exist": last(HARD, 10_000),
-    "hard negatives below -1": last(HARD, -5),
+    "negative hard negatives": last(HARD, -1),
     "fewer hard negatives": array(HARD, lambda a: a[:-1]),
     "a cluster that does not exist": array(CLUSTERS, lambda a: np.where(a >= 0, 99, a).astype(np.int32)),
     "a negative cluster": array(CLUSTERS, lambda a: np.where(a >= 0, -2, a).astype(np.int32)),
     "clusters of fewer labels": array(CLUSTERS, lambda a: a[:-1]),
-    "another product": lambda facts, arrays: facts["products"].update({"linear view: final round": []}),
+    "another product": lambda facts, arrays: facts["products"].update({"linear view: labels": []}),
 }
 
 
@@ -176,11 +176,10 @@ def test_forged_products_of_steps_are_refused_in_one_sentence(in_trees: Path, tm
 
 FORGED_RESULTS: dict[str, Forgery] = {
     "products of another form": fact(products=5),
-    "names of another form": lambda facts, arrays: facts["products"].update({"linear view: final round": 5}),
-    "arrays that are missing": lambda facts, arrays: facts["products"].update({"linear view: final round": ["zzz"]}),
-    "a label in the shortlists": last("shortlists", 10_000),
-    "no shortlists": without("shortlists"),
-    "a beta beyond 1": fact(beta=1.5),
+    "names of another form": lambda facts, arrays: facts["products"].update({"linear view: labels": 5}),
+    "arrays that are missing": lambda facts, arrays: facts["products"].update({"linear view: labels": ["zzz"]}),
+    "a beta beyond 1": lambda facts, arrays: facts["dense"].update(beta=1.5),
+    "no dense views": fact(dense=None),
     "layers of other sizes": array("layer0", lambda a: a[:1]),
     "NaN in a layer": last("layer1", np.nan),
     "a label in the index": last("dense.nearness.labels", 10_000),

@@ -11,23 +11,15 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.kernels import parallel
+from lightdxml.training.run import TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
+from lightdxml.views.linear.groups import clusters_per_document, fits_all_documents
 from lightdxml.views.linear.inverted import hinge_log_score, search
 from lightdxml.views.linear.model import LinearView
-from lightdxml.views.linear.options import FINAL_ROUND, LinearOptions, SolverOptions
-from lightdxml.views.linear.solver import (
-    Documents,
-    Negatives,
-    Problem,
-    Weights,
-    inverted,
-    joined,
-    restore_weights,
-    solve,
-)
-from lightdxml.views.linear.train import negatives_of, on_documents
-from tests.support.configs import SMALL
+from lightdxml.views.linear.options import SOLVER, LinearOptions, SolverOptions
+from lightdxml.views.linear.solver import Documents, Problem, Weights, inverted, joined, restore_weights, solve
+from tests.support.configs import FOUR_VIEWS, SMALL
 from tests.support.data import topics
 
 NOTHING = np.empty(0, dtype=np.int32)
@@ -56,6 +48,14 @@ def weights_of(dense: NDArray[np.float32], classes: list[int]) -> Weights:
     return Weights(ids, np.diff(rows.indptr).astype(np.int64), rows.indices, rows.data, ids.astype(np.float32))
 
 
+def problem(X: csr_matrix, Y: csr_matrix, classes: NDArray[np.int32]) -> Problem:
+    """Return the problem of training classes on all documents."""
+    everything = csr_matrix(np.ones((1, X.shape[0]), dtype=np.float32))
+    return Problem(
+        Documents.of(X), csr_matrix(Y.T), classes, np.zeros(Y.shape[1], np.int32), everything, 1.0, SOLVER, 0
+    )
+
+
 def test_features_that_are_small_relative_to_others_need_larger_weights(uneven: Documents) -> None:
     np.testing.assert_allclose(uneven.usual[0] / uneven.usual[1], 0.1, rtol=1e-5)
     thresholds = uneven.thresholds(SolverOptions(1, 0.05, 0.04))
@@ -79,7 +79,7 @@ def test_the_inverted_index_holds_the_weights_of_all_classes_by_feature() -> Non
     index = inverted([weights_of(dense, [6, 2]), weights_of(dense, [0, 3, 5])], 5, 7, "float32", -9.0, NOTHING)
     found = np.zeros((5, 7), dtype=np.float32)
     for feature in range(5):
-        entries = slice(index.indptr[feature], index.indptr[feature + 1])
+        entries = slice(index.indptr[0, feature], index.indptr[0, feature + 1])
         assert index.classes[entries].tolist() == sorted(index.classes[entries].tolist())
         found[feature, index.classes[entries]] = index.weights[entries]
     np.testing.assert_array_equal(found.T[[0, 2, 3, 5, 6]], dense[[0, 2, 3, 5, 6]])
@@ -103,14 +103,13 @@ def test_weights_that_overflow_float16_keep_all_of_them_in_float32() -> None:
 
 def test_no_classes_make_an_empty_index() -> None:
     index = inverted([], 4, 2, "float16", -1.0, NOTHING)
-    assert index.indptr.tolist() == [0] * 5
+    assert index.indptr.tolist() == [[0] * 5]
     assert index.biases.tolist() == [-1, -1]
 
 
 def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = checked
-    every, classes = np.ones(X.shape[0], dtype=bool), np.arange(12, dtype=np.int32)
-    weights = solve(on_documents(Documents.of(X), every, csr_matrix(Y.T), classes, 1.0, FINAL_ROUND))
+    weights = solve(problem(X, Y, np.arange(12, dtype=np.int32)))
     margins = (X @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
     assert ((margins > 0) == Y.toarray()).mean() > 0.99
     assert weights.classes.tolist() == list(range(12))
@@ -118,19 +117,13 @@ def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matr
 
 def test_parts_of_a_problem_make_up_its_classes(checked: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = checked
-    every, label_to_docs = np.arange(X.shape[0], dtype=np.int32), csr_matrix(Y.T)
-    negatives = Negatives(np.zeros(12, dtype=np.int32), np.array([0, X.shape[0]]), every, (1.0, 0.5), -1.0)
     for classes in (np.array([1, 4, 5, 11], dtype=np.int32), np.arange(12, dtype=np.int32)):
-        problems = (
-            Problem(Documents.of(X), label_to_docs, classes, negatives, FINAL_ROUND, 0),
-            on_documents(Documents.of(X), np.ones(X.shape[0], dtype=bool), label_to_docs, classes, 1.0, FINAL_ROUND),
-        )
-        for problem in problems:
-            parts = problem.parts()
-            assert np.concatenate(parts).tolist() == classes.tolist()
-            separate = joined([problem.solve(part) for part in parts])
-            for name, array in solve(problem).arrays().items():
-                np.testing.assert_array_equal(array, separate.arrays()[name])
+        whole = problem(X, Y, classes)
+        parts = whole.parts()
+        assert np.concatenate(parts).tolist() == classes.tolist()
+        separate = joined([whole.solve(part) for part in parts])
+        for name, array in solve(whole).arrays().items():
+            np.testing.assert_array_equal(array, separate.arrays()[name])
 
 
 @pytest.mark.parametrize(
@@ -162,7 +155,7 @@ def test_the_log_score_is_the_negative_squared_hinge_loss(four_views: LightDXML)
     margins = search(view.index, Batch(X), 0, labels)[2]
     weights = np.zeros((42, 12))
     for feature in range(42):
-        entries = slice(view.index.indptr[feature], view.index.indptr[feature + 1])
+        entries = slice(view.index.indptr[0, feature], view.index.indptr[0, feature + 1])
         weights[feature, view.index.classes[entries]] = view.index.weights[entries]
     expected = X @ weights + view.index.biases
     np.testing.assert_allclose(margins, expected, atol=1e-3)
@@ -173,8 +166,12 @@ def test_the_log_score_is_the_negative_squared_hinge_loss(four_views: LightDXML)
 
 
 @pytest.mark.parametrize("work", [0, 10**9], ids=["hard negatives", "all documents"])
-def test_the_view_tells_labels_by_their_features(documents: tuple[csr_matrix, csr_matrix], work: int) -> None:
-    settings = SMALL | {"epochs": 1, "linear.frequent_work": work, "blend.gamma": 1.0, "linear.proposals": 3}
+@pytest.mark.parametrize("dense", ["never", "always"])
+def test_the_view_tells_labels_by_their_features(
+    documents: tuple[csr_matrix, csr_matrix], work: int, dense: str
+) -> None:
+    hard = {"linear.work": work, "linear.min_clusters": 1, "tree": False}
+    settings = SMALL | hard | {"epochs": 1, "dense": dense, "blend.gamma": 1.0, "linear.proposals": 3}
     X, Y = topics(100, seed=1)
     model = LightDXML(options=settings).fit(*documents)
     assert list(model.model_.views) == ["linear"]
@@ -182,22 +179,38 @@ def test_the_view_tells_labels_by_their_features(documents: tuple[csr_matrix, cs
     assert view_of(model).proposals == 3
 
 
-def test_labels_trained_on_all_documents_are_the_frequent_ones(four_views: LightDXML) -> None:
-    view, frequency = view_of(four_views), four_views.model_.label_frequency
-    dense = view.index.dense
-    assert 0 < len(dense) < 12
-    others = np.setdiff1d(np.arange(12), dense)
-    # The counts include held-out documents.
-    assert frequency[dense].min() >= frequency[others].max() - 5
-    assert (view.index.biases[others] == four_views.model_.config.linear.bias).all()
-    assert (view.index.biases[dense] != four_views.model_.config.linear.bias).all()
+def test_a_bias_that_was_raised_makes_a_label_a_candidate_of_every_document(four_views: LightDXML) -> None:
+    index = view_of(four_views).index
+    assert (index.biases[index.dense] > SOLVER.bias).all()
+    assert (np.delete(index.biases, index.dense) <= SOLVER.bias + 0.05).all()
+
+
+def test_the_work_allowed_decides_on_how_many_documents_a_label_is_trained(
+    checked: tuple[csr_matrix, csr_matrix],
+) -> None:
+    X, Y = checked
+    data = TrainingData(X, Y, X, Y)
+    one_pass = X.nnz + 25 * X.shape[0]
+    assert fits_all_documents(data, LinearOptions(work=one_pass))
+    assert not fits_all_documents(data, LinearOptions(work=one_pass - 1))
+    assert clusters_per_document(data, LinearOptions(work=7 * one_pass, min_clusters=2), 100) == 7
+    assert clusters_per_document(data, LinearOptions(work=0, min_clusters=2), 100) == 2
+    assert clusters_per_document(data, LinearOptions(work=0, min_clusters=200), 100) == 100
+
+
+def test_the_cost_is_chosen_on_validation_documents(documents: tuple[csr_matrix, csr_matrix]) -> None:
+    costs = {"linear.costs": (1e-9, 1.0), "linear.prior": 0, "blend.min_documents": 10, "dense": "never"}
+    X, Y = topics(200, seed=1)
+    model = LightDXML(options=costs).fit(*documents, dev=(X, Y))
+    assert model.score(X, Y) > 0.9
+    assert "linear view" in {entry["phase"] for entry in model.history_}
 
 
 def test_the_view_does_not_depend_on_the_number_of_threads(documents: tuple[csr_matrix, csr_matrix]) -> None:
     found = []
     for threads in (1, 3):
         with parallel.use_threads(threads):
-            settings = SMALL | {"epochs": 1, "linear.frequent_work": 60_000}
+            settings = FOUR_VIEWS | {"dense": "never", "tree": False}
             found.append(view_of(LightDXML(options=settings).fit(*documents)).arrays())
     for name, array in found[0].items():
         np.testing.assert_array_equal(array, found[1][name])
@@ -207,18 +220,3 @@ def test_a_label_that_no_shortlist_reaches_is_found_by_its_feature(documents: tu
     model = LightDXML(options=SMALL | {"shortlist_size": 1, "epochs": 1}).fit(*documents)
     labels, _ = model.rank(documents[0][:30], 12)
     assert (np.sum(labels >= 0, axis=1) > 1).all()
-
-
-@pytest.mark.parametrize("negatives", [0, 1, 2])
-def test_it_is_trained_with_hardly_any_negatives(documents: tuple[csr_matrix, csr_matrix], negatives: int) -> None:
-    few = {"linear.shortlist_negatives": negatives, "linear.hard_negatives": negatives, "linear.frequent_work": 0}
-    model = LightDXML(options=SMALL | {"epochs": 1} | few).fit(*documents)
-    assert len(view_of(model).index.weights) > 0
-
-
-def test_right_labels_are_no_negatives_and_none_counts_twice() -> None:
-    Y = csr_matrix(np.array([[1, 0, 0], [0, 1, 0]], dtype=np.float32))
-    near, hard = np.array([[0, 1], [2, 1]], dtype=np.int32), np.array([[1, -1], [2, 0]], dtype=np.int32)
-    found = negatives_of(Y, near, hard, np.array([1, 2], dtype=np.int32), LinearOptions())
-    assert found.indptr.tolist() == [0, 0, 1, 2]
-    assert found.documents.tolist() == [0, 1]

@@ -13,9 +13,8 @@ from lightdxml import LightDXML
 from lightdxml.kernels import parallel
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
+from lightdxml.views.tree.matcher import levels
 from lightdxml.views.tree.model import TreeView
-from lightdxml.views.tree.options import TreeOptions
-from lightdxml.views.tree.train import levels, may_help, tree_count
 from tests.support.configs import FOUR_VIEWS
 from tests.support.data import topics, with_rare_label
 
@@ -43,29 +42,28 @@ def test_it_ranks_right_labels_first(four_views: LightDXML) -> None:
     assert Y[np.arange(100), best].mean() > 0.9
 
 
-def test_clusters_are_nested_and_every_label_has_a_node_of_its_own(four_views: LightDXML) -> None:
+def test_clusters_are_nested(four_views: LightDXML) -> None:
     options = four_views.model_.config.tree
     assert levels(12, options) == (2, 4, 8)
     assert len(tree_of(four_views).trees) == 2
     for paths in (tree.paths for tree in tree_of(four_views).trees):
-        assert paths.shape == (12, 4)
-        assert len(np.unique(paths[:, 0])) == 12
-        for level in (1, 2):
+        assert paths.shape == (12, 3)
+        for level in (0, 1):
             above = dict(zip(paths[:, level].tolist(), paths[:, level + 1].tolist(), strict=True))
             assert [above[node] for node in paths[:, level].tolist()] == paths[:, level + 1].tolist()
 
 
-def test_trees_of_an_ensemble_differ_and_their_log_scores_add_up(four_views: LightDXML) -> None:
+def test_trees_of_an_ensemble_differ_and_their_log_scores_are_averaged(four_views: LightDXML) -> None:
     both = tree_of(four_views)
     X = check_features(topics(30, seed=3)[0])
     groups = [
-        {frozenset(np.flatnonzero(tree.paths[:, 2] == node)) for node in np.unique(tree.paths[:, 2])}
+        {frozenset(np.flatnonzero(tree.paths[:, 1] == node)) for node in np.unique(tree.paths[:, 1])}
         for tree in both.trees
     ]
     assert groups[0] != groups[1]
     apart = [TreeView((tree,)) for tree in both.trees]
-    added = sum(tree.log_score(Batch(X), every_label(X)) for tree in apart)
-    np.testing.assert_allclose(both.log_score(Batch(X), every_label(X)), added, rtol=1e-5)
+    mean = sum(tree.log_score(Batch(X), every_label(X)) for tree in apart) / 2
+    np.testing.assert_allclose(both.log_score(Batch(X), every_label(X)), mean, rtol=1e-5)
 
 
 def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matrix, csr_matrix]) -> None:
@@ -80,10 +78,10 @@ def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matri
 @pytest.mark.parametrize(
     ("settings", "trees"),
     [
-        ({"tree.ensemble_from": 1, "tree.max_trees": 3}, 3),
-        ({"tree.ensemble_from": 1000}, 1),
-        ({"tree.min_labels": 13}, 0),
-        ({"tree.max_documents_per_label": 2}, 0),
+        ({"tree.max_trees": 3}, 3),
+        ({"tree.max_trees": 1}, 1),
+        # All labels can be trained on all documents.
+        ({"linear.work": 10**9}, 0),
         ({"tree": False}, 0),
         # No weight of the linear view, no tree: its weight is a share of that.
         ({"blend.gamma": 0}, 2),
@@ -99,14 +97,9 @@ def test_the_number_of_trees_depends_on_data_and_settings(
     found = model.model_.views.get("tree")
     assert (len(found.trees) if isinstance(found, TreeView) else 0) == trees
     grown = [entry for entry in model.history_ if entry["phase"] == "label tree"]
-    assert len(grown) == 5 * trees, "clusters, three levels and the labels of each tree; none is grown twice"
-
-
-def test_data_decide_whether_trees_are_tried() -> None:
-    assert may_help(3000, 30_000, TreeOptions())
-    assert not may_help(3000, 70_000, TreeOptions())
-    assert tree_count(3000, 3 * 3000, TreeOptions()) == 1
-    assert tree_count(3000, 5 * 3000, TreeOptions()) == 3
+    # Clusters, three levels and the labels of each tree; none is grown twice. The linear view needs a matcher.
+    matcher = 4 if trees == 0 and "linear.work" not in settings else 0
+    assert len(grown) == 5 * trees + matcher
 
 
 def test_a_label_without_documents_is_in_no_tree(documents: tuple[csr_matrix, csr_matrix]) -> None:
@@ -117,9 +110,9 @@ def test_a_label_without_documents_is_in_no_tree(documents: tuple[csr_matrix, cs
     assert (np.delete(paths, 5, axis=0) >= 0).all()
     X = check_features(X)
     # It scores as if all margins were 0, and not better than labels that fit.
-    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == -paths.shape[1]).all()
+    assert (view.log_score(Batch(X), np.full((300, 1), 5, dtype=np.int32)) == -paths.shape[1] - 1).all()
     parts = view.contributions(Batch(X[0]), 5)
-    assert parts.base == -paths.shape[1]
+    assert parts.base == -paths.shape[1] - 1
     assert not parts.features.any()
 
 
@@ -128,7 +121,7 @@ def test_a_label_that_only_a_held_out_document_has_joins_every_tree(documents: t
     X, Y = with_rare_label(*documents, held)
     model = LightDXML(options=FOUR_VIEWS | {"epochs": 1}).fit(X, Y)
     for tree in tree_of(model).trees:
-        assert tree.paths.shape == (13, 4)
+        assert tree.paths.shape == (13, 3)
         assert (tree.paths[12] >= 0).all()
     assert 12 in model.rank(X[held], 4)[0]
     for one in model.explain(X[held], 4)[0]:

@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
     """Yield all settings that `--set` takes.
 
     >>> next(rows()).name
-    'dense.dim'
+    'dense.train'
     """
     from lightdxml.config import SHORT_NAMES, walk
 
@@ -65,7 +65,7 @@ def nearest_preset(config: Config, n_documents: int) -> tuple[str, dict[str, Any
 
     >>> from lightdxml.config import configure
     >>> nearest_preset(configure("default", 100, {"dim": 7}), 100)
-    ('default', {'dense.dim': 7})
+    ('default', {'dense.train': 'always', 'dense.dim': 7})
     """
     from lightdxml.config import PRESETS, configure, walk
 

@@ -62,22 +62,26 @@ def run(
     random_state: Seed = None,
     n_jobs: NJobs = None,
     json: Json = False,
-    dim: Annotated[int | None, _model(help="Dimensions of the embeddings. Default: 192.")] = None,
+    dense: Annotated[
+        Literal["auto", "always", "never"] | None,
+        _model(help="Train embeddings, as in the paper. `auto`: where they help. Default: auto."),
+    ] = None,
+    dim: Annotated[
+        int | None, _model(help="Dimensions of the embeddings. Default: 192; 128 below 20,000 documents.")
+    ] = None,
     shortlist_size: Annotated[
         int | None, _model(help="Candidate labels per document from the embeddings. Default: 200.")
     ] = None,
     epochs: Annotated[
-        int | None, _model(help="Epochs of the classifier. Default: 4; 12 below 20,000 documents.")
+        int | None, _model(help="Epochs of the classifier. Default: 4; 6 below 20,000 documents.")
     ] = None,
     learning_rate: Annotated[
-        float | None, _model(help="Learning rate of the classifier. Default: 0.02; 0.005 below 20,000 documents.")
+        float | None, _model(help="Learning rate of the classifier. Default: 0.02; 0.01 below 20,000 documents.")
     ] = None,
     linear: Annotated[
-        bool | None, _model(help="Train a sparse linear classifier on the words: more accurate, slower. Default: true.")
+        bool | None, _model(help="Train a sparse linear classifier per label on the words. Default: true.")
     ] = None,
-    tree: Annotated[
-        bool | None, _model(help="Train label trees if many labels have few documents. Default: true.")
-    ] = None,
+    tree: Annotated[bool | None, _model(help="Try label trees if there are many labels. Default: true.")] = None,
     index: Annotated[
         Literal["auto", "exact", "rabitq"] | None,
         _model(help="Search for candidates. `rabitq` is approximate, and faster for very many labels. Default: auto."),
@@ -141,8 +145,8 @@ def run(
         if given and checkpoint is None:
             raise ValueError(f"{option} needs a folder for checkpoints: give --checkpoint DIR")
     estimator = LightDXML(
-        preset, dim=dim, shortlist_size=shortlist_size, epochs=epochs, learning_rate=learning_rate, linear=linear,
-        tree=tree, index=index, precision=precision, validation_fraction=validation_fraction,
+        preset, dense=dense, dim=dim, shortlist_size=shortlist_size, epochs=epochs, learning_rate=learning_rate,
+        linear=linear, tree=tree, index=index, precision=precision, validation_fraction=validation_fraction,
         random_state=random_state, n_jobs=n_jobs, ngrams=ngrams, min_df=min_df, max_features=max_features,
         title_weight=title_weight, word_vectors=word_vectors, options=_settings(set or []),
     )  # fmt: skip

@@ -1,8 +1,12 @@
-"""Scores of all labels from an inverted index: per feature, the labels that have a weight for it."""
+"""Scores of all labels from an inverted index: per feature, the labels that have a weight for it.
+
+Labels are stored in 16 bits: those of the first 65,536 come first, feature by feature, then those of the next, and so
+on. Half of the bytes of an index are label ids.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +15,36 @@ from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
 from lightdxml.kernels.sparse import Csr
 
+BLOCK_BITS = 16
+BLOCK = 1 << BLOCK_BITS
+# Entries of a feature that are scanned per known label; of a longer list it is faster to search for each label.
+_SCANNED = 16
+
+
+class Postings(NamedTuple):
+    """An inverted index.
+
+    Attributes
+    ----------
+    indptr
+        Blocks of 65,536 labels × features + 1: where the entries of each feature begin.
+    labels
+        The labels of each entry, ascending, counted from the first of the block.
+    weights
+        Their weights: float32, or float16 as `precision.as_bits` passes it.
+    """
+
+    indptr: NDArray[np.int64]
+    labels: NDArray[np.uint16]
+    weights: NDArray[Any]
+
 
 @kernel
 def search(
     start: int,
     stop: int,
     documents: Csr,
-    index: Csr,
+    index: Postings,
     biases: NDArray[np.float32],
     dense: NDArray[np.int32],
     known: NDArray[np.int32],
@@ -32,7 +59,7 @@ def search(
     Parameters
     ----------
     index
-        Per feature: the labels with a weight for it. Weights are float32, or float16 as `precision.as_bits` passes it.
+        The weights of labels by feature.
     biases
         The bias of each label.
     dense
@@ -51,8 +78,10 @@ def search(
     for b in range(start, stop):
         for i in range(document_indptr[b], document_indptr[b + 1]):
             value = values[i]
-            for p in range(indptr[features[i]], indptr[features[i] + 1]):
-                totals[labels[p]] += value * widen(weights[p])
+            for block in range(indptr.shape[0]):
+                base = block << BLOCK_BITS
+                for p in range(indptr[block, features[i]], indptr[block, features[i] + 1]):
+                    totals[base + labels[p]] += value * widen(weights[p])
         for i in range(known.shape[1]):
             label = known[b, i]
             known_scores[b, i] = biases[label] + totals[label] if label >= 0 else -np.inf
@@ -71,14 +100,95 @@ def search(
                 marks[known[b, i]] = 0
         # Totals are reset on the way: no label is found twice, and the next document starts from zeros.
         for i in range(document_indptr[b], document_indptr[b + 1]):
-            for p in range(indptr[features[i]], indptr[features[i] + 1]):
-                label = labels[p]
-                total = totals[label]
-                if total != 0:
-                    totals[label] = 0.0
-                    size = push(best_labels, best_scores, size, label, biases[label] + total)
+            for block in range(indptr.shape[0]):
+                base = block << BLOCK_BITS
+                for p in range(indptr[block, features[i]], indptr[block, features[i] + 1]):
+                    label = base + labels[p]
+                    total = totals[label]
+                    if total != 0:
+                        totals[label] = 0.0
+                        size = push(best_labels, best_scores, size, label, biases[label] + total)
         best_labels[size:] = -1
         best_scores[size:] = 0.0
+
+
+@kernel
+def score_known(
+    start: int,
+    stop: int,
+    documents: Csr,
+    index: Postings,
+    biases: NDArray[np.float32],
+    known: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    scores: NDArray[np.float32],
+) -> None:
+    """Compute the scores of known labels for documents start … stop.
+
+    Parameters
+    ----------
+    index
+        The weights of labels by feature.
+    biases
+        The bias of each label.
+    known
+        Documents × labels, -1 for none.
+    slots
+        Workspace with one entry per label, all zero before and after.
+    scores
+        Receives the scores of `known`.
+    """
+    document_indptr, features, values = documents
+    indptr, labels, weights = index
+    distinct, totals = np.empty(known.shape[1], np.int32), np.empty(known.shape[1], np.float32)
+    for b in range(start, stop):
+        n = 0
+        for i in range(known.shape[1]):
+            if known[b, i] >= 0 and slots[known[b, i]] == 0:
+                distinct[n] = known[b, i]
+                slots[known[b, i]] = 1
+                n += 1
+        wanted = distinct[:n]
+        wanted.sort()
+        for i in range(n):
+            slots[wanted[i]] = i + 1
+            totals[i] = 0.0
+        for i in range(document_indptr[b], document_indptr[b + 1]):
+            j = 0
+            for block in range(indptr.shape[0]):
+                base = block << BLOCK_BITS
+                first, last = indptr[block, features[i]], indptr[block, features[i] + 1]
+                if last - first <= _SCANNED * n:
+                    for p in range(first, last):
+                        slot = slots[base + labels[p]]
+                        if slot > 0:
+                            totals[slot - 1] += values[i] * widen(weights[p])
+                    continue
+                # Few of many: each label is searched for.
+                while j < n and wanted[j] < base:
+                    j += 1
+                while j < n and wanted[j] < base + BLOCK:
+                    first = _lower_bound(labels, first, last, wanted[j] - base)
+                    if first < last and labels[first] == wanted[j] - base:
+                        totals[j] += values[i] * widen(weights[first])
+                    j += 1
+        for i in range(known.shape[1]):
+            label = known[b, i]
+            scores[b, i] = biases[label] + totals[slots[label] - 1] if label >= 0 else -np.inf
+        for label in wanted:
+            slots[label] = 0
+
+
+@kernel
+def _lower_bound(labels: NDArray[np.uint16], first: int, last: int, label: int) -> int:
+    """Return the first position from `first` on whose label is not below this one; `last` if there is none."""
+    while first < last:
+        middle = (first + last) >> 1
+        if labels[middle] < label:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @kernel
@@ -117,12 +227,17 @@ def _worse(score: float, label: int, other_score: float, other_label: int) -> bo
 
 @kernel
 def count_features(
-    starts: NDArray[np.int64], counts: NDArray[np.int64], features: NDArray[np.int32], totals: NDArray[np.int64]
+    classes: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    features: NDArray[np.int32],
+    totals: NDArray[np.int64],
 ) -> None:
-    """Add the number of weights of each feature to totals, over classes whose weights lie at these positions."""
+    """Add the number of weights of each block and feature to totals, over classes with weights at these positions."""
     for i in range(starts.size):
+        block = classes[i] >> BLOCK_BITS
         for j in range(starts[i], starts[i] + counts[i]):
-            totals[features[j]] += 1
+            totals[block, features[j]] += 1
 
 
 @kernel
@@ -133,7 +248,7 @@ def fill(
     features: NDArray[np.int32],
     weights: NDArray[Any],
     positions: NDArray[np.int64],
-    out_classes: NDArray[np.int32],
+    out_classes: NDArray[np.uint16],
     out_weights: NDArray[Any],
 ) -> None:
     """Append the weights of some classes, one class after the other, to the lists of their features.
@@ -145,13 +260,14 @@ def fill(
     features, weights
         Weights by class.
     positions
-        Where the next entry of each feature goes; advanced.
+        Where the next entry of each block and feature goes; advanced.
     out_classes, out_weights
         Receive the entries.
     """
     for i in range(classes.size):
+        block = classes[i] >> BLOCK_BITS
         for j in range(starts[i], starts[i] + counts[i]):
-            position = positions[features[j]]
-            out_classes[position] = classes[i]
+            position = positions[block, features[j]]
+            out_classes[position] = classes[i] - (block << BLOCK_BITS)
             out_weights[position] = weights[j]
-            positions[features[j]] = position + 1
+            positions[block, features[j]] = position + 1

@@ -113,15 +113,20 @@ def _smaller(config: Config) -> Iterator[dict[str, Any]]:
     settings: dict[str, Any] = {}
     dense = config.dense
     steps: list[dict[str, Any]] = [
-        {"shortlist_size": max(1, dense.shortlist_size // 2)},
-        {"dim": max(1, dense.dim // 2)},
         {"refit": False},
+        {"tree.max_trees": 1},
         {"tree": False},
-        {"shortlist_size": max(1, dense.shortlist_size // 4)},
-        {"dim": max(1, dense.dim // 4)},
-        {"linear": False},
-        {"dim": max(1, dense.dim // 8), "shortlist_size": max(1, dense.shortlist_size // 8)},
     ]
+    if dense.enabled:
+        steps = [
+            {"shortlist_size": max(1, dense.shortlist_size // 2)},
+            {"dim": max(1, dense.dim // 2)},
+            *steps,
+            {"shortlist_size": max(1, dense.shortlist_size // 4)},
+            {"dim": max(1, dense.dim // 4)},
+            {"linear": False},
+            {"dim": max(1, dense.dim // 8), "shortlist_size": max(1, dense.shortlist_size // 8)},
+        ]
     for step in steps:
         settings = {**settings, **step}
         yield settings

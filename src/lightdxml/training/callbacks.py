@@ -239,14 +239,14 @@ class Checkpointer(Callback):
 
     def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
         """Save or stop within the steps after the cycle; stop within a refresh."""
-        if run.result is not None:
+        if run.cycle is None:
             self.maybe_save(run)
         elif phase.name != "classifier":
             self.on_tick(run)
 
     def on_tick(self, run: Run) -> None:
         """Stop within a refresh or within the steps after the cycle."""
-        if self._signal is not None and run.result is not None:
+        if self._signal is not None and run.cycle is None:
             self.maybe_save(run)
         elif self._signal is not None:
             self._stop_in_refresh(run)

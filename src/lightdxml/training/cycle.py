@@ -44,7 +44,7 @@ def train(run: Run, state: CycleState) -> DenseResult:
     assert state.best is not None
     best = state.best
     fitting = state.label_encoder if best.is_latest else None
-    return DenseResult(best.classifier, best.nearness, best.beta, fitting, state.shortlists)
+    return DenseResult(best.classifier, best.nearness, best.beta, fitting)
 
 
 def refresh(run: Run, state: CycleState, *, with_training: bool) -> None:
@@ -92,7 +92,7 @@ def build_index(run: Run, state: CycleState, mu: NDArray[np.float32], x_hat: NDA
 
 def find_shortlists(run: Run, state: CycleState, view: NearnessView, x_hat: NDArray[np.float32]) -> None:
     """Do step 3: S_k of every training document (Equation 6)."""
-    n, k = len(x_hat), min(shortlist_length(run.config, state.step), len(view.labels))
+    n, k = len(x_hat), min(shortlist_length(run.config.dense, state.step), len(view.labels))
     state.shortlists = run.array("shortlists", (n, k), np.int32)
     if k == 0:
         return

@@ -13,7 +13,7 @@ from lightdxml.model.candidates import Candidates, extended, find_candidates
 from lightdxml.model.model import Model
 from lightdxml.training import choose
 from lightdxml.training.run import Run
-from lightdxml.training.state import Best, DenseResult
+from lightdxml.training.state import Best
 from lightdxml.views.base import Batch, View
 from lightdxml.views.registry import VIEWS
 
@@ -21,21 +21,21 @@ from lightdxml.views.registry import VIEWS
 _DENSE, _LINEAR = ("nearness", "classifier"), "linear"
 
 
-def finalize(run: Run, dense: DenseResult) -> Model:
+def finalize(run: Run) -> Model:
     """Train the views after the cycle, choose all weights, and return the model that ships."""
-    model = _chosen_model(run, dense)
+    model = _chosen_model(run)
     if run.data.held_out and run.config.refit:
         # All choices stay: only the views learn the held-out documents.
         model = replace(model, views={name: view.refit(run) for name, view in model.views.items()})
     return model
 
 
-def _chosen_model(run: Run, dense: DenseResult) -> Model:
-    run.views = {"nearness": dense.nearness, "classifier": dense.classifier}
-    linear = VIEWS[_LINEAR].train(run, lambda _: True)
-    if linear is not None:
-        run.views[_LINEAR] = linear
-    fit = _BlendFit(run, dense.beta)
+def _chosen_model(run: Run) -> Model:
+    for name in (*_DENSE, _LINEAR):
+        view = VIEWS[name].train(run, lambda _: True)
+        if view is not None:
+            run.views[name] = view
+    fit = _BlendFit(run)
     return _model(run, fit.blend(), fit.candidates)
 
 
@@ -55,20 +55,25 @@ class _BlendFit:
     shares
         Weights of further views, relative to γ; absolute without a linear view.
     chosen
-        β and γ; without a linear view the β of the cycle and 0.
+        β and γ: of the cycle and 0 without a linear view, 0 and 1 without dense views.
     """
 
-    def __init__(self, run: Run, beta: float) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
         self.batch = Batch(run.data.X_validation)
         self.candidates = find_candidates(run.views, self.batch)
         self.shares: dict[str, float] = {}
-        self.chosen = beta, 0.0
-        if _LINEAR in run.views:
+        self.chosen = (0.0, 1.0) if run.result is None else (run.result.beta, 0.0)
+        if self.has_grid:
             self.chosen = self._choose_grid(self.candidates, {})
             if self.chosen[1] == 0:
                 del run.views[_LINEAR]
                 self.candidates = find_candidates(run.views, self.batch)
+
+    @property
+    def has_grid(self) -> bool:
+        """Whether there are dense views and a linear view, to be weighted against each other."""
+        return self.run.result is not None and _LINEAR in self.run.views
 
     def blend(self) -> Blend:
         """Try all further views, each with the ones before it, and return the blend."""
@@ -89,7 +94,7 @@ class _BlendFit:
         if share == 0:
             return
         shares, chosen = {**self.shares, name: share}, self.chosen
-        if _LINEAR in run.views:
+        if self.has_grid:
             chosen = self._choose_grid(candidates, shares)
             if chosen[1] == 0:
                 return  # the share of the view is one of γ

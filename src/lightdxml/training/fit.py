@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import index as indexes
-from lightdxml.config import Config, changed, walk
+from lightdxml.config import Config, changed, resolved, walk
 from lightdxml.kernels import blas
 from lightdxml.kernels.cache import cache_folder
 from lightdxml.model.model import Model
@@ -39,10 +39,9 @@ from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
 from lightdxml.validation import check_dev, check_features, check_labels, check_trainable, check_vectors, split
-from lightdxml.views.linear.options import LinearOptions
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
-_SNAPSHOT = 5
+_SNAPSHOT = 6
 _WORTH_SAYING = 1.0
 # Documents and labels of the toy that compiles all kernels: enough for RaBitQ to sample some blocks of codes.
 _TOY = 256
@@ -143,6 +142,8 @@ def train(
     """
     progress = progress or Progress(show=False)
     assert prepared.data is not None
+    n_documents, n_features = prepared.data.X.shape
+    config = resolved(config, n_documents, n_features, prepared.vectors is not None)
     history = History()
     with history.phase("compile"):
         _compile(prepared.data, config, progress)
@@ -162,13 +163,12 @@ def train(
 
 
 def _train(run: Run) -> Model:
-    """Run the cycle, unless a checkpoint has its result, and everything after it."""
-    if run.result is None:
-        assert run.cycle is not None
+    """Run the cycle, unless it is done or not needed, and everything after it."""
+    if run.cycle is not None:
         run.result = cycle.train(run, run.cycle)
         # Optimizer state and buffers are released: the views after the cycle need the memory.
         run.cycle = None
-    return finalize(run, run.dense)
+    return finalize(run)
 
 
 @contextmanager
@@ -184,7 +184,8 @@ def _watched(
             # Without what the estimate computed from them: it holds the features in memory.
             run.data = replace(data, X=moved, X_validation=validation, _memo={})
             del data
-        run.cycle = state.start(run.data, run.config, vectors)
+        if run.config.dense.enabled:
+            run.cycle = state.start(run.data, run.config, vectors)
         checkpointer = None
         if checkpoint is not None:
             settings = {**checkpoint.settings, **{name: value for name, _, value in walk(run.config)}}
@@ -207,8 +208,6 @@ def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -
             " another folder"
         )
     folder.restore(lambda facts, arrays: unpack(run, facts, arrays))
-    if run.result is not None:
-        run.cycle = None
 
 
 def _diverged_error(run: Run, reason: Diverged) -> DivergedError:
@@ -226,12 +225,11 @@ def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
     kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
     small = {
         "dim": 8, "shortlist_size": 1, "index": kind, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
-        "dense.refresh_every": 1, "tree.min_labels": 0,
-        # Half of the labels are frequent: these, and the others, have a kernel each.
-        "linear.frequent_work": _TOY // 2 * (1 + LinearOptions.document_work) * _TOY,
+        "dense.refresh_every": 1, "linear.work": 0,
     }  # fmt: skip
     run = Run(TrainingData(toy, toy, toy, toy), changed(config, small))
-    run.cycle = state.start(run.data, run.config, None)
+    if config.dense.enabled:
+        run.cycle = state.start(run.data, run.config, None)
     with blas.on_one_thread():
         _train(run)
     seconds = time.perf_counter() - start

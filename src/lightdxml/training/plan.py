@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from lightdxml.config import Config
 from lightdxml.views.dense.options import DenseOptions
 
 
@@ -34,17 +33,13 @@ def plan(options: DenseOptions) -> list[Step]:
     return steps
 
 
-def shortlist_length(config: Config, step: int) -> int:
+def shortlist_length(options: DenseOptions, step: int) -> int:
     """Return how many labels per training document the search of this refresh has to find.
 
-    After the last refresh only the linear view uses them, as negatives.
+    After the last refresh nothing uses them.
 
-    >>> from lightdxml.config import changed
-    >>> config = changed(Config(), {"epochs": 1, "dense.refresh_every": 1})
-    >>> [shortlist_length(config, step) for step in (0, 2)]
-    [200, 50]
+    >>> options = DenseOptions(epochs=1, refresh_every=1)
+    >>> [shortlist_length(options, step) for step in (0, 2)]
+    [200, 0]
     """
-    size = config.dense.shortlist_size
-    if step + 1 < len(plan(config.dense)):
-        return size
-    return min(size, config.linear.shortlist_negatives) if config.linear.enabled else 0
+    return options.shortlist_size if step + 1 < len(plan(options)) else 0

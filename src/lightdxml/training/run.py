@@ -112,9 +112,9 @@ class Run:
     Attributes
     ----------
     cycle
-        The state of Algorithm 1 while it runs.
+        The state of Algorithm 1 while it runs; None after it, or without dense views.
     result
-        What the cycle has found, when it is done.
+        What the cycle has found, when it is done; None without dense views.
     views
         The views trained so far, by name.
     products
@@ -137,12 +137,6 @@ class Run:
     history: list[dict[str, Any]] = field(default_factory=list)
     machines: list[dict[str, str]] = field(default_factory=list)
     spill: SpillDirectory | None = None
-
-    @property
-    def dense(self) -> DenseResult:
-        """What the cycle has found."""
-        assert self.result is not None
-        return self.result
 
     def notify(self, hook: str, *arguments: Any) -> None:
         """Call a hook of all callbacks."""

@@ -30,7 +30,7 @@ _MAX_STEPS = 2**53
 
 def pack(run: Run) -> tuple[Facts, Arrays]:
     """Return a training run as facts for JSON, and arrays."""
-    facts, arrays = _pack_dense(run) if run.result is not None else _pack_cycle(run)
+    facts, arrays = _pack_cycle(run) if run.cycle is not None else _pack_products(run)
     return {**facts, "history": run.history, "machines": run.machines}, arrays
 
 
@@ -44,7 +44,9 @@ def unpack(run: Run, facts: Facts, arrays: Arrays) -> None:
     if not isinstance(facts["history"], list) or not all(isinstance(entry, dict) for entry in facts["history"]):
         raise ValueError("its history is not a list of phases")
     if facts["stage"] == "finalize":
-        _unpack_dense(run, facts, arrays)
+        _unpack_products(run, facts, arrays)
+    elif run.cycle is None:
+        raise ValueError("its dense views are of no use here")
     else:
         _unpack_cycle(run, facts, arrays)
     run.machines = [*facts["machines"], *(here for here in run.machines if here not in facts["machines"])]
@@ -72,18 +74,21 @@ def _pack_cycle(run: Run) -> tuple[Facts, Arrays]:
     return facts, arrays
 
 
-def _pack_dense(run: Run) -> tuple[Facts, Arrays]:
-    dense = run.dense
-    view_facts, arrays = _pack_views(_DENSE, dense.classifier, dense.nearness)
-    arrays["shortlists"] = dense.shortlists
-    if dense.label_encoder is not None:
-        arrays |= _layers(dense.label_encoder)
+def _pack_products(run: Run) -> tuple[Facts, Arrays]:
+    facts: Facts = {"stage": "finalize", "dense": None}
+    arrays: Arrays = {}
+    if run.result is not None:
+        dense = run.result
+        view_facts, arrays = _pack_views(_DENSE, dense.classifier, dense.nearness)
+        facts["dense"] = {**view_facts, "beta": dense.beta}
+        if dense.label_encoder is not None:
+            arrays |= _layers(dense.label_encoder)
     done = {}
     # A copy: threads add products while this one packs.
     for key, product in list(run.products.items()):
         done[key] = list(product)
         arrays |= {f"{_PRODUCT}{key}.{name}": array for name, array in product.items()}
-    return {"stage": "finalize", **view_facts, "beta": dense.beta, "products": done}, arrays
+    return {**facts, "products": done}, arrays
 
 
 def _pack_views(prefix: str, classifier: ClassifierView, nearness: NearnessView) -> tuple[Facts, Arrays]:
@@ -139,7 +144,17 @@ def _unpack_cycle(run: Run, facts: Facts, arrays: Arrays) -> None:
     state.best = best
 
 
-def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> None:
+def _unpack_products(run: Run, facts: Facts, arrays: Arrays) -> None:
+    if (facts["dense"] is None) != (run.cycle is None):
+        raise ValueError("its dense views are missing, or are of no use here")
+    result = None if facts["dense"] is None else _unpack_dense(run, facts["dense"], arrays)
+    products: dict[str, Arrays] = {}
+    for key, names in facts["products"].items():
+        products[key] = {name: np.array(arrays[f"{_PRODUCT}{key}.{name}"]) for name in names}
+    run.result, run.products, run.cycle = result, products, None
+
+
+def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> DenseResult:
     classifier, nearness = _unpack_views(run, _DENSE, facts, arrays)
     label_encoder = None
     if "layer0" in arrays:
@@ -148,15 +163,7 @@ def _unpack_dense(run: Run, facts: Facts, arrays: Arrays) -> None:
         _check_alike(expected, arrays)
         for name, array in expected.items():
             array[...] = arrays[name]
-    _check_shortlists(run, arrays["shortlists"], len(plan(run.config.dense)))
-    shortlists = run.array("shortlists", arrays["shortlists"].shape, np.int32)
-    shortlists[...] = arrays["shortlists"]
-    beta = _number(facts["beta"], 0, 1)
-    products: dict[str, Arrays] = {}
-    for key, names in facts["products"].items():
-        products[key] = {name: np.array(arrays[f"{_PRODUCT}{key}.{name}"]) for name in names}
-    run.result = DenseResult(classifier, nearness, beta, label_encoder, shortlists)
-    run.products = products
+    return DenseResult(classifier, nearness, _number(facts["beta"], 0, 1), label_encoder)
 
 
 def _unpack_views(run: Run, prefix: str, facts: Facts, every: Arrays) -> tuple[ClassifierView, NearnessView]:
@@ -213,7 +220,7 @@ def _check_progress(run: Run, facts: Facts, arrays: Arrays) -> None:
 
 
 def _check_shortlists(run: Run, found: NDArray[Any], step: int) -> None:
-    length = min(shortlist_length(run.config, step - 1), len(run.data.known_labels))
+    length = min(shortlist_length(run.config.dense, step - 1), len(run.data.known_labels))
     expect(found, "shortlists", (run.data.X.shape[0], length), np.int32)
     if not in_range(found, -1, run.data.n_labels):
         raise ValueError("its shortlists name labels that do not exist")

@@ -15,7 +15,7 @@ from lightdxml.config import Config
 from lightdxml.kernels.precision import rounded
 from lightdxml.views.dense import label_encoder, train_classifier, train_encoder
 from lightdxml.views.dense.classifier import ClassifierView
-from lightdxml.views.dense.encoder import encode, normalize, normalized
+from lightdxml.views.dense.encoder import encode, normalize
 from lightdxml.views.dense.label_encoder import LabelEncoder
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.dense.train_classifier import Classifier
@@ -120,20 +120,12 @@ class DenseResult:
         The best dense views and the classifier's weight in the paper's blend.
     label_encoder
         The label encoder that made the embeddings in the index; None if it has been trained on since.
-    shortlists
-        Labels near each training document, from the last refresh.
     """
 
     classifier: ClassifierView
     nearness: NearnessView
     beta: float
     label_encoder: LabelEncoder | None
-    shortlists: NDArray[np.int32]
-
-    def nearest(self, X: csr_matrix, k: int) -> NDArray[np.int32]:
-        """Return the k nearest labels of documents."""
-        rows, _ = self.nearness.index.search(normalized(encode(self.nearness.encoder, X)), k)
-        return self.nearness.labels[rows]
 
     def with_new_labels(self, run: Run) -> NearnessView | None:
         """Return the nearness view with labels that only held-out documents have; None if there are none."""

@@ -19,7 +19,8 @@ from lightdxml.experiments.baselines.base import Method, Ranked, Settings, TooLa
 from lightdxml.model.blend import top_k
 from lightdxml.persistence import arrays
 from lightdxml.views.base import Batch
-from lightdxml.views.linear.inverted import InvertedIndex, search
+from lightdxml.views.linear.inverted import search
+from lightdxml.views.linear.solver import inverted_rows
 
 _MAX_PAIRS = 30_000_000
 _MAX_WEIGHTS = 1_000_000_000
@@ -41,9 +42,7 @@ class KNN(Method):
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Build an inverted index of the documents. The seed is not used."""
         with self.phase("index"):
-            words = csr_matrix(X.T, dtype=np.float32)
-            no_biases, none = np.zeros(X.shape[0], dtype=np.float32), np.empty(0, dtype=np.int32)
-            self._index = InvertedIndex(words.indptr.astype(np.int64), words.indices, words.data, no_biases, none)
+            self._index = inverted_rows(csr_matrix(X, dtype=np.float32))
             self._Y = csr_matrix(Y, dtype=np.float32, copy=True)
 
     def rank(self, X: csr_matrix, k: int) -> Ranked:

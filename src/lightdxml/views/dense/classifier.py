@@ -111,7 +111,7 @@ class ClassifierView:
     @classmethod
     def train(cls, run: Run, is_useful: Callable[[View], bool]) -> ClassifierView | None:
         """Return the classifier that the cycle trained."""
-        return run.dense.classifier
+        return None if run.result is None else run.result.classifier
 
     def refit(self, run: Run) -> ClassifierView:
         """Return the view as it is: a few more documents do not change embeddings."""

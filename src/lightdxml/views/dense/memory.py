@@ -17,6 +17,8 @@ _QUERIES = 8192
 def cycle_memory(data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
     """Return the bytes that the cycle needs at its peak, and those of the dense views that remain."""
     options, N, V, L = config.dense, data.X.shape[0], data.X.shape[1], data.n_labels
+    if not options.enabled:
+        return ViewMemory()
     D, known, itemsize = options.dim, len(data.known_labels), 2 if config.precision == "float16" else 4
     numbers = V * D + L * (D + 1)
     kind = indexes.resolve_kind(options.index, known, D)  # type: ignore[arg-type]
@@ -37,5 +39,4 @@ def cycle_memory(data: TrainingData, config: Config, spilled: bool) -> ViewMemor
         embeddings + shortlists + 2 * search,
         shortlists + index + validation,
     )
-    near = min(options.shortlist_size, config.linear.shortlist_negatives) if config.linear.enabled else 0
-    return ViewMemory(training=always + max(phases), kept=best + (0 if spilled else 4 * N * min(near, known)))
+    return ViewMemory(training=always + max(phases), kept=best)

@@ -135,9 +135,10 @@ class NearnessView:
 
     @classmethod
     def train(cls, run: Run, is_useful: Callable[[View], bool]) -> NearnessView | None:
-        """Return the index that the cycle built."""
-        return run.dense.nearness
+        """Return the index that the cycle built, if there was one."""
+        return None if run.result is None else run.result.nearness
 
     def refit(self, run: Run) -> NearnessView:
         """Return the view with labels that only held-out documents have, if there are any."""
-        return run.dense.with_new_labels(run) or self
+        assert run.result is not None
+        return run.result.with_new_labels(run) or self

@@ -20,6 +20,13 @@ class DenseOptions:
     40
     """
 
+    train: str = setting(
+        "auto",
+        "Train the paper's two views; auto: where documents or features are few, or no linear view is trained.",
+        choices=("auto", "always", "never"),
+    )
+    max_documents: int = setting(5000, "Documents below which `auto` trains the dense views.", low=0)
+    max_features: int = setting(2048, "Features up to which `auto` trains the dense views.", low=0)
     dim: int = setting(192, "Dimensions of document and label embeddings (D in the paper).", low=1, high=1 << 16)
     shortlist_size: int = setting(200, "Labels in a document's shortlist (k in the paper).", low=1, high=1 << 20)
     epochs: int = setting(4, "Epochs of the classifier (e_model).", low=1, high=1 << 20)
@@ -47,6 +54,11 @@ class DenseOptions:
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the dense views are trained, once `auto` is resolved."""
+        return self.train == "always"
 
     @property
     def total_epochs(self) -> int:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import inverted_index, parallel
+from lightdxml.kernels.inverted_index import BLOCK, Postings
 from lightdxml.kernels.precision import as_bits, rounded
-from lightdxml.kernels.sparse import Csr
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect, in_range, is_ascending, is_indptr
 
@@ -26,20 +26,26 @@ class InvertedIndex:
     Attributes
     ----------
     indptr
-        Where each feature's classes begin; one entry more than there are features.
+        Where each feature's classes begin, for each block of 65,536 classes: blocks × features + 1.
     classes, weights
-        The classes that have a weight for a feature, and the weight, float32 or float16.
+        The classes that have a weight for a feature, counted from the first of the block, and the weight, float32 or
+        float16.
     biases
         The bias of each class.
     dense
-        Classes that can rank high without a feature in common with the document: their bias was learned.
+        Classes that can rank high without a feature in common with the document: their bias was raised.
     """
 
     indptr: NDArray[np.int64]
-    classes: NDArray[np.int32]
+    classes: NDArray[np.uint16]
     weights: NDArray[Any]
     biases: NDArray[np.float32]
     dense: NDArray[np.int32]
+
+    @property
+    def postings(self) -> Postings:
+        """The index as kernels take it."""
+        return Postings(self.indptr, self.classes, as_bits(self.weights))
 
     def arrays(self, prefix: str) -> Arrays:
         """Return all arrays by name."""
@@ -53,19 +59,30 @@ class InvertedIndex:
         return replace(self, weights=rounded(self.weights, "float16"))
 
 
+def n_blocks(n_classes: int) -> int:
+    """Return the number of blocks of classes.
+
+    >>> n_blocks(0), n_blocks(65_536), n_blocks(65_537)
+    (1, 1, 2)
+    """
+    return max(1, -(-n_classes // BLOCK))
+
+
 def restore_index(arrays: Arrays, prefix: str, n_features: int, n_classes: int) -> InvertedIndex:
     """Return the index that these arrays make up; raise a `ValueError` if they cannot."""
     indptr, classes, weights, biases, dense = (
         arrays[f"{prefix}.{name}"] for name in ("indptr", "classes", "weights", "biases", "dense")
     )
-    expect(indptr, f"{prefix}.indptr", (n_features + 1,), np.int64)
-    expect(classes, f"{prefix}.classes", (len(classes),), np.int32)
+    expect(indptr, f"{prefix}.indptr", (n_blocks(n_classes), n_features + 1), np.int64)
+    expect(classes, f"{prefix}.classes", (len(classes),), np.uint16)
     expect(weights, f"{prefix}.weights", (len(classes),), np.float16, np.float32)
     expect(biases, f"{prefix}.biases", (n_classes,), np.float32)
     expect(dense, f"{prefix}.dense", (len(dense),), np.int32)
-    if not is_indptr(indptr, len(classes)):
+    if not is_indptr(indptr.ravel(), len(classes)):
         raise ValueError(f"its {prefix} view has features whose weights lie nowhere")
-    if not in_range(classes, 0, n_classes) or not in_range(dense, 0, n_classes) or not is_ascending(dense):
+    # All other blocks have 65,536 classes: any number of 16 bits is one of them.
+    last = n_classes - BLOCK * (len(indptr) - 1)
+    if not in_range(classes[indptr[-1, 0] :], 0, last) or not in_range(dense, 0, n_classes) or not is_ascending(dense):
         raise ValueError(f"its {prefix} view has weights of labels that do not exist")
     return InvertedIndex(indptr, classes, weights, biases, dense)
 
@@ -81,7 +98,7 @@ def search(
     --------
     >>> from scipy.sparse import csr_matrix
     >>> weights, biases = np.array([2, 1], dtype=np.float32), -np.ones(2, dtype=np.float32)
-    >>> indptr, classes, no = np.array([0, 1, 2]), np.array([0, 1], dtype=np.int32), np.empty(0, dtype=np.int32)
+    >>> indptr, classes, no = np.array([[0, 1, 2]]), np.array([0, 1], dtype=np.uint16), np.empty(0, dtype=np.int32)
     >>> index = InvertedIndex(indptr, classes, weights, biases, no)
     >>> batch = Batch(csr_matrix([[1.0, 0.5]], dtype=np.float32))
     >>> found, margins, _ = search(index, batch, 2, np.empty((1, 0), dtype=np.int32))
@@ -92,16 +109,50 @@ def search(
     found = np.empty((n, min(k, n_classes)), dtype=np.int32)
     margins = np.empty(found.shape, dtype=np.float32)
     known_margins = np.empty(known.shape, dtype=np.float32)
-    documents, weights = batch.documents, Csr(index.indptr, index.classes, as_bits(index.weights))
+    documents, postings = batch.documents, index.postings
 
     def run(bounds: tuple[int, int]) -> None:
         totals, marks = _zeros(n_classes)
         inverted_index.search(
-            *bounds, documents, weights, index.biases, index.dense, known, totals, marks, found, margins, known_margins,
+            *bounds, documents, postings, index.biases, index.dense, known, totals, marks, found, margins,
+            known_margins,
         )  # fmt: skip
 
     parallel.run(run, parallel.fixed_chunks(n, _DOCUMENTS))
     return found, margins, known_margins
+
+
+def margins_of(index: InvertedIndex, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return the margins of these classes of each document; -inf for class -1.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> weights, biases = np.array([2, 1], dtype=np.float32), -np.ones(2, dtype=np.float32)
+    >>> indptr, classes, no = np.array([[0, 1, 2]]), np.array([0, 1], dtype=np.uint16), np.empty(0, dtype=np.int32)
+    >>> index = InvertedIndex(indptr, classes, weights, biases, no)
+    >>> batch = Batch(csr_matrix([[1.0, 0.5]], dtype=np.float32))
+    >>> margins_of(index, batch, np.array([[1, -1]], dtype=np.int32)).tolist()
+    [[-0.5, -inf]]
+    """
+    margins = np.empty(labels.shape, dtype=np.float32)
+    documents, postings = batch.documents, index.postings
+
+    def run(bounds: tuple[int, int]) -> None:
+        inverted_index.score_known(
+            *bounds, documents, postings, index.biases, labels, _zero_slots(len(index.biases)), margins
+        )
+
+    parallel.run(run, parallel.fixed_chunks(len(batch), _DOCUMENTS))
+    return margins
+
+
+def _zero_slots(n: int) -> NDArray[np.int32]:
+    """Return workspace of this thread, which the kernel leaves zero."""
+    if not hasattr(_workspace, "slots") or len(_workspace.slots) < n:
+        _workspace.slots = np.zeros(n, dtype=np.int32)
+    slots: NDArray[np.int32] = _workspace.slots[:n]
+    return slots
 
 
 def _zeros(n: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
@@ -126,9 +177,10 @@ def feature_margins(index: InvertedIndex, batch: Batch, label: int) -> NDArray[n
     """Return what each feature of one document adds to the margin of a class."""
     x = batch.X
     terms = np.zeros(x.nnz)
+    block, within = label // BLOCK, np.uint16(label % BLOCK)
     for i, feature in enumerate(x.indices.tolist()):
-        first, last = index.indptr[feature], index.indptr[feature + 1]
-        at = first + np.searchsorted(index.classes[first:last], label)
-        if at < last and index.classes[at] == label:
+        first, last = index.indptr[block, feature], index.indptr[block, feature + 1]
+        at = first + np.searchsorted(index.classes[first:last], within)
+        if at < last and index.classes[at] == within:
             terms[i] = float(x.data[i]) * float(index.weights[at])
     return terms

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, mean_slope
-from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, hinge_log_score, restore_index, search
+from lightdxml.views.linear.inverted import (
+    InvertedIndex,
+    feature_margins,
+    hinge_log_score,
+    margins_of,
+    restore_index,
+    search,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +58,7 @@ class LinearView:
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the negative squared-hinge penalty of these labels."""
-        return hinge_log_score(search(self.index, batch, 0, labels)[2], labels)
+        return hinge_log_score(margins_of(self.index, batch, labels), labels)
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
         """Return what each feature adds to the log-score."""

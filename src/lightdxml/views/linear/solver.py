@@ -1,22 +1,25 @@
-"""Sparse linear classifiers of many classes by dual coordinate descent, each against the negatives of its group."""
+"""Sparse linear classifiers of many classes by dual coordinate descent, each against the documents of its group."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import inverted_index, linear, parallel, siblings
+from lightdxml.kernels import inverted_index, linear, parallel
 from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
-from lightdxml.views.linear.inverted import InvertedIndex
+from lightdxml.views.linear.inverted import InvertedIndex, n_blocks
 from lightdxml.views.linear.options import SolverOptions
+
+if TYPE_CHECKING:
+    from lightdxml.training.run import TrainingData
 
 _MIN_SIZE = np.float32(1e-6)
 _ROWS = 4096
@@ -94,76 +97,33 @@ class Documents:
         return by_feature
 
 
-@dataclass(frozen=True)
-class Negatives:
-    """The negatives of classes, and what an error costs.
-
-    Attributes
-    ----------
-    groups
-        The group of every class.
-    indptr, documents
-        The documents of one group after the other. All of them that are not a class's own are its negatives.
-    costs
-        Cost C of an error on a positive and on a negative.
-    bias
-        The fixed bias of every class.
-    """
-
-    groups: NDArray[np.int32]
-    indptr: NDArray[np.int64]
-    documents: NDArray[np.int32]
-    costs: tuple[float, float]
-    bias: float
+def solver_documents(data: TrainingData) -> Documents:
+    """Return the documents to train on as the solver takes them; computed once."""
+    return data.memo("documents", lambda: Documents.of(data.X))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Classes to train, each against the negatives of its group: their documents, positives and solver."""
-
-    documents: Documents
-    label_to_docs: csr_matrix
-    classes: NDArray[np.int32]
-    negatives: Negatives
-    solver: SolverOptions
-    seed: int
-
-    def parts(self) -> list[NDArray[np.int32]]:
-        """Return the classes in parts of nearly equal work."""
-        sizes = np.diff(self.label_to_docs.indptr)[self.classes].astype(np.int64)
-        sizes += np.diff(self.negatives.indptr)[self.negatives.groups[self.classes]]
-        return _parts(self.classes, np.arange(len(self.classes)), sizes, self.documents)
-
-    def solve(self, classes: NDArray[np.int32]) -> Weights:
-        """Train some of the classes."""
-        n_features, negatives = self.documents.X.shape[1], self.negatives
-        buffer, thresholds = np.zeros(n_features, dtype=np.float32), self.documents.thresholds(self.solver)
-        options = self.solver
-        solver = linear.Solver(negatives.costs, negatives.bias, options.max_iter, options.tolerance, self.seed)
-        positives = Pattern.of(self.label_to_docs)
-
-        def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
-            biases[:] = negatives.bias
-            return linear.train_labels(
-                some, positives, negatives.groups, Pattern(negatives.indptr, negatives.documents),
-                self.documents.arrays, self.documents.squares, solver, thresholds, buffer, *out,
-            )  # fmt: skip
-
-        return _in_pieces(train, classes, 2 * n_features + 100_000)
-
-
-@dataclass(frozen=True)
-class SiblingProblem:
-    """Classes to train against the documents of their group, with learned biases.
+    """Classes to train, each against the documents of its group.
 
     Attributes
     ----------
+    documents
+        The documents.
+    label_to_docs
+        The documents of every class, its positives.
     classes
-        The classes, those of one group one after the other.
+        The classes to train, those of one group one after the other.
     groups, members
         The group of every class, and groups × documents. The documents of a class are among those of its group.
     cost
         Cost C of an error.
+    solver
+        How they are trained.
+    seed
+        Seed of the order of documents.
+    prior
+        Weights of every class towards which it is regularized; None for zero.
     """
 
     documents: Documents
@@ -174,30 +134,34 @@ class SiblingProblem:
     cost: float
     solver: SolverOptions
     seed: int
+    prior: csr_matrix | None = None
 
     def parts(self) -> list[NDArray[np.int32]]:
         """Return the classes in parts of nearly equal work, without cutting a block that is trained together."""
         own = self.groups[self.classes]
         firsts = np.flatnonzero(np.diff(own, prepend=-1))
         within = np.arange(len(own)) - np.repeat(firsts, np.diff(np.append(firsts, len(own))))
-        starts = np.flatnonzero(within % siblings.LANES == 0)
+        starts = np.flatnonzero(within % linear.LANES == 0)
         sizes = np.diff(self.members.indptr)[own[starts]].astype(np.int64)
         return _parts(self.classes, starts, sizes, self.documents)
 
     def solve(self, classes: NDArray[np.int32]) -> Weights:
         """Train some of the classes: whole blocks, as `parts` returns them."""
-        n_features, costs = self.documents.X.shape[1], (self.cost, self.cost)
-        W, thresholds = np.zeros((n_features, siblings.LANES), np.float32), self.documents.thresholds(self.solver)
-        solver = linear.Solver(costs, 0.0, self.solver.max_iter, self.solver.tolerance, self.seed)
+        n_features, options = self.documents.X.shape[1], self.solver
+        W, thresholds = np.zeros((n_features, linear.LANES), np.float32), self.documents.thresholds(options)
+        solver = linear.Solver(
+            (self.cost, self.cost), options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed
+        )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
+        prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
-            return siblings.train_siblings(
-                some, positives, self.groups, members, self.documents.arrays, self.documents.squares, solver,
-                thresholds, siblings.MAX_COPIED, W, biases, *out,
+            return linear.train_classes(
+                some, positives, self.groups, members, self.documents.arrays, self.documents.squares, solver, prior,
+                thresholds, linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
-        return _in_pieces(train, classes, siblings.LANES * n_features + 100_000)
+        return _in_pieces(train, classes, linear.LANES * n_features + 100_000)
 
 
 def _parts(
@@ -226,7 +190,7 @@ def _in_pieces(train: Callable[..., int], classes: NDArray[np.int32], size: int)
     return joined(pieces)
 
 
-def solve(problem: Problem | SiblingProblem, after: Callable[[int], object] | None = None) -> Weights:
+def solve(problem: Problem, after: Callable[[int], object] | None = None) -> Weights:
     """Train all classes of a problem at once, without checkpoints; `after` is called now and then and may stop it."""
     return joined(parallel.run(problem.solve, problem.parts(), after))
 
@@ -248,6 +212,18 @@ def joined(pieces: list[Weights]) -> Weights:
             getattr(every, name)[end - len(array) : end] = array
         n, total = n - len(piece.classes), total - len(piece.weights)
     return every
+
+
+def inverted_rows(rows: csr_matrix) -> InvertedIndex:
+    """Return an index of the rows of a matrix, without biases.
+
+    >>> inverted_rows(csr_matrix([[0.0, 2.0]], dtype=np.float32)).weights.tolist()
+    [2.0]
+    """
+    classes, counts = np.arange(rows.shape[0], dtype=np.int32), np.diff(rows.indptr).astype(np.int64)
+    no_biases = np.zeros(rows.shape[0], dtype=np.float32)
+    weights = Weights(classes, counts, rows.indices, rows.data, no_biases)
+    return inverted([weights], rows.shape[1], rows.shape[0], "float32", 0.0, classes[:0])
 
 
 def inverted(
@@ -272,20 +248,21 @@ def inverted(
     for number, part in enumerate(trained):
         biases[part.classes], source[part.classes] = part.biases, number
     starts, counts = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
-    totals = np.zeros(n_features, dtype=np.int64)
+    totals = np.zeros((n_blocks(n_classes), n_features), dtype=np.int64)
     for number, part in enumerate(trained):
         own = source[part.classes] == number
         classes = part.classes[own]
         starts[classes], counts[classes] = (np.cumsum(part.counts) - part.counts)[own], part.counts[own]
-        inverted_index.count_features(starts[classes], counts[classes], part.columns, totals)
-    indptr = np.concatenate([[0], np.cumsum(totals)])
+        inverted_index.count_features(classes, starts[classes], counts[classes], part.columns, totals)
+    ends = np.cumsum(totals).reshape(totals.shape)
+    positions = ends - totals
+    indptr = np.concatenate([positions[:, :1] if n_features else np.zeros((len(totals), 1), np.int64), ends], axis=1)
     # Rounded before they are copied: an index in float32 would take twice the memory.
     rounded_parts = [rounded(part.weights, precision) for part in trained]
     # In float32, all of them, if a part would overflow in float16.
     kind = np.result_type(precision, *(part.dtype for part in rounded_parts))
     weights = [as_bits(part.astype(kind, copy=False)) for part in rounded_parts]
-    out = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=kind)
-    positions = indptr[:-1].copy()
+    out = np.empty(totals.sum(), dtype=np.uint16), np.empty(totals.sum(), dtype=kind)
     # In the order of classes, so that the classes of each feature ascend.
     known = np.flatnonzero(source >= 0).astype(np.int32)
     for run in np.split(known, np.flatnonzero(np.diff(source[known])) + 1) if len(known) else ():

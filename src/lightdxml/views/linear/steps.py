@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import parallel
-from lightdxml.views.linear.solver import Problem, SiblingProblem, Weights, joined, restore_weights
+from lightdxml.views.linear.solver import Problem, Weights, joined, restore_weights
 
 if TYPE_CHECKING:
     from lightdxml.training.run import Run
 
 
-def solve_step(
-    run: Run, phase: str, name: str, classes: NDArray[np.int32], problem: Callable[[], Problem | SiblingProblem]
-) -> Weights:
+def solve_step(run: Run, phase: str, name: str, classes: NDArray[np.int32], problem: Callable[[], Problem]) -> Weights:
     """Return the weights of a problem with these classes: from the checkpoint, or computed now."""
     key = run.key(phase, name)
     if key not in run.products:
@@ -32,7 +30,7 @@ def solved(run: Run, phase: str, name: str, classes: NDArray[np.int32]) -> Weigh
     return restore_weights(run.product(phase, name), classes, run.data.X.shape[1])
 
 
-def _solve_parts(run: Run, phase: str, key: str, problem: Problem | SiblingProblem) -> Weights:
+def _solve_parts(run: Run, phase: str, key: str, problem: Problem) -> Weights:
     parts, shown = problem.parts(), 0
 
     def solve_part(number: int) -> Weights:

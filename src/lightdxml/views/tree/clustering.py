@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel, two_means
 from lightdxml.kernels.sparse import Csr
 from lightdxml.views.base import Batch
-from lightdxml.views.linear.inverted import InvertedIndex, search
+from lightdxml.views.linear.inverted import search
+from lightdxml.views.linear.solver import inverted_rows
+
+if TYPE_CHECKING:
+    from lightdxml.training.run import TrainingData
 
 _MAX_ITER, _TOLERANCE = 30, 1e-4
+
+
+def training_centroids(data: TrainingData) -> csr_matrix:
+    """Return the centroids of all labels of training data; computed once."""
+    return data.memo("centroids", lambda: label_centroids(data.X, data.Y))
 
 
 def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
@@ -83,21 +93,32 @@ def balanced_clusters(
     return clusters
 
 
-def nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the known label with the nearest centroid for each of these labels.
+def joined_clusters(data: TrainingData, clusters: NDArray[np.int32], known: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return clusters in which labels that are not known yet join the known label with the nearest centroid.
 
-    >>> centroids = csr_matrix([[1, 0], [0, 1], [0.1, 0.9]], dtype=np.float32)
-    >>> nearest_labels(centroids, np.array([2]), np.array([0, 1])).tolist()
-    [1]
+    Examples
+    --------
+    >>> from lightdxml.training.run import TrainingData
+    >>> X = csr_matrix([[1, 0], [0, 1], [0.1, 0.9]], dtype=np.float32)
+    >>> data = TrainingData(X, csr_matrix(np.eye(3, dtype=np.float32)), X, X)
+    >>> joined_clusters(data, np.array([5, 7, -1], dtype=np.int32), np.array([0, 1])).tolist()
+    [5, 7, 7]
     """
-    if not len(labels):
-        return labels
-    others, none = csc_matrix(centroids[known]), np.empty(0, dtype=np.int32)
-    no_bias = np.zeros(len(known), dtype=np.float32)
-    index = InvertedIndex(others.indptr.astype(np.int64), others.indices, others.data, no_bias, none)
+    new = np.setdiff1d(data.known_labels, known)
+    if not len(new):
+        return clusters
+    joined: NDArray[np.int32] = clusters.copy()
+    joined[new] = clusters[data.memo("nearest labels", lambda: _nearest_labels(training_centroids(data), new, known))]
+    return joined
+
+
+def _nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the known label with the nearest centroid for each of these labels."""
+    index = inverted_rows(csr_matrix(centroids[known]))
     found = search(index, Batch(centroids[labels]), 1, np.empty((len(labels), 0), dtype=np.int32))[0].ravel()
-    # A label that shares no feature with any other gets the first.
-    return known[np.maximum(found, 0)]
+    # A label that shares no feature with any other gets the first one.
+    nearest: NDArray[np.int64] = known[np.maximum(found, 0)]
+    return nearest
 
 
 def cluster_labels(Y: csr_matrix, clusters: NDArray[np.int32], n_clusters: int) -> csr_matrix:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
-from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, restore_index, search
+from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, margins_of, restore_index
 from lightdxml.views.linear.model import hinge_contributions
 
 if TYPE_CHECKING:
@@ -34,34 +34,48 @@ class LabelTree:
 
     Attributes
     ----------
-    index
-        The weights of its nodes by feature.
+    clusters
+        The weights of the clusters by feature.
+    labels
+        The weights of the labels by feature: each is separated from the other labels of its cluster.
     paths
-        Labels × nodes: from each label's own node up to the one below the root; -1 for labels that are not in the tree.
+        Labels × clusters: from the one that contains the label up to the one below the root; -1 for labels that are not
+        in the tree.
     """
 
-    index: InvertedIndex
+    clusters: InvertedIndex
+    labels: InvertedIndex
     paths: NDArray[np.int32]
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        return len(self.clusters.weights) + len(self.labels.weights)
 
     def arrays(self, prefix: str) -> Arrays:
         """Return weights and paths by name."""
-        return {**self.index.arrays(prefix), f"{prefix}.paths": self.paths}
+        own = {f"{prefix}.paths": self.paths}
+        return {**self.clusters.arrays(f"{prefix}.clusters"), **self.labels.arrays(f"{prefix}.labels"), **own}
+
+    def quantize(self, precision: str) -> LabelTree:
+        """Return the tree with weights of lower precision."""
+        return replace(self, clusters=self.clusters.quantize(precision), labels=self.labels.quantize(precision))
 
 
 def restore_tree(arrays: Arrays, prefix: str, sizes: ModelSizes) -> LabelTree:
     """Return the tree that these arrays make up; raise a `ValueError` if they cannot."""
-    paths, biases = arrays[f"{prefix}.paths"], arrays[f"{prefix}.biases"]
+    paths, biases = arrays[f"{prefix}.paths"], arrays[f"{prefix}.clusters.biases"]
     depth = paths.shape[-1] if paths.ndim == 2 else 0
     expect(paths, f"{prefix}.paths", (sizes.n_labels, depth), np.int32)
-    index = restore_index(arrays, prefix, sizes.n_features, len(biases))
+    clusters = restore_index(arrays, f"{prefix}.clusters", sizes.n_features, len(biases))
     if depth < 1 or not in_range(paths, -1, len(biases)):
-        raise ValueError("its tree view has paths over nodes that do not exist")
-    return LabelTree(index, paths)
+        raise ValueError("its tree view has paths over clusters that do not exist")
+    return LabelTree(clusters, restore_index(arrays, f"{prefix}.labels", sizes.n_features, sizes.n_labels), paths)
 
 
 @dataclass(frozen=True)
 class TreeView:
-    """Label trees, whose log-scores are added."""
+    """Label trees; the log-score is the mean of theirs."""
 
     name: ClassVar[str] = "tree"
     about: ClassVar[str] = "label trees"
@@ -74,17 +88,17 @@ class TreeView:
         return None
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the negative squared-hinge penalty, summed along each label's path in every tree.
+        """Return the negative squared-hinge penalty, summed along each label's path: the mean over all trees.
 
         Examples
         --------
+        >>> classes, no = np.array([0], dtype=np.uint16), np.empty(0, dtype=np.int32)
+        >>> weights, bias = np.array([0.5], dtype=np.float32), np.zeros(1, dtype=np.float32)
+        >>> index = InvertedIndex(np.array([[0, 1]]), classes, weights, bias, no)
+        >>> view = TreeView((LabelTree(index, index, np.array([[0]], dtype=np.int32)),))
         >>> from scipy.sparse import csr_matrix
-        >>> classes, no = np.array([0, 1], dtype=np.int32), np.empty(0, dtype=np.int32)
-        >>> weights, biases = np.array([1.0, 0.5], dtype=np.float32), np.zeros(2, dtype=np.float32)
-        >>> index = InvertedIndex(np.array([0, 2]), classes, weights, biases, no)
-        >>> view = TreeView((LabelTree(index, np.array([[0, 1]], dtype=np.int32)),))
         >>> view.log_score(Batch(csr_matrix([[1.0]], dtype=np.float32)), np.array([[0]], dtype=np.int32)).tolist()
-        [[-0.25]]
+        [[-0.5]]
         """
         total = np.zeros(labels.shape, dtype=np.float32)
         for tree in self.trees:
@@ -93,17 +107,21 @@ class TreeView:
                 part = labels[start : start + step]
                 some = batch if step >= len(labels) else Batch(batch.X[start : start + step])
                 total[start : start + step] += _log_score(tree, some, part)
+        total /= np.float32(len(self.trees))
         return total
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
         """Return what each feature adds to the log-score, summed over the nodes of the label's paths."""
         base, features = 0.0, np.zeros(batch.X.nnz)
         for tree in self.trees:
-            for node in tree.paths[label].tolist():
-                # A node that is missing scores as a margin of 0 does.
-                part = hinge_contributions(tree.index, batch, node) if node >= 0 else Contributions(-1.0, features * 0)
-                base, features = base + part.base, features + part.features
-        return Contributions(base, features)
+            parts = [hinge_contributions(tree.labels, batch, label)]
+            for cluster in tree.paths[label].tolist():
+                # A cluster that is missing scores as a margin of 0 does.
+                missing = Contributions(-1.0, np.zeros(batch.X.nnz))
+                parts.append(hinge_contributions(tree.clusters, batch, cluster) if cluster >= 0 else missing)
+            base += sum(part.base for part in parts)
+            features += np.sum([part.features for part in parts], axis=0)
+        return Contributions(base / len(self.trees), features / len(self.trees))
 
     def arrays(self) -> Arrays:
         """Return weights and paths of all trees."""
@@ -129,13 +147,13 @@ class TreeView:
 
     def quantize(self, precision: str) -> TreeView:
         """Return the view with weights of lower precision."""
-        return TreeView(tuple(replace(tree, index=tree.index.quantize(precision)) for tree in self.trees))
+        return TreeView(tuple(tree.quantize(precision) for tree in self.trees))
 
     def summary(self) -> str:
         """Return the number of trees and weights."""
         trees = "1 tree" if len(self.trees) == 1 else f"{len(self.trees)} trees"
-        n_weights = sum(len(tree.index.weights) for tree in self.trees)
-        return f"{trees}, {n_weights:,} weights, {self.trees[0].index.weights.dtype}"
+        n_weights = sum(tree.n_weights for tree in self.trees)
+        return f"{trees}, {n_weights:,} weights, {self.trees[0].labels.weights.dtype}"
 
     @classmethod
     def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
@@ -159,10 +177,9 @@ class TreeView:
 
 
 def _log_score(tree: LabelTree, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
-    depth = tree.paths.shape[1]
-    nodes = np.where(labels[:, :, None] >= 0, tree.paths[labels], -1).reshape(len(labels), -1)
-    penalties = hinge_log_score(search(tree.index, batch, 0, nodes)[2], nodes)
-    total: NDArray[np.float32] = penalties.reshape(*labels.shape, depth).sum(axis=2)
-    # A label that is not in the tree has no margins: it scores as if all of them were 0.
-    total[(labels >= 0) & (tree.paths[labels, 0] < 0)] = -depth
-    return total
+    clusters = np.where(labels[:, :, None] >= 0, tree.paths[labels], -1).reshape(len(labels), -1)
+    margins = margins_of(tree.clusters, batch, clusters)
+    # A cluster that is missing scores as a margin of 0 does.
+    penalties = np.where(clusters >= 0, hinge_log_score(margins, clusters), np.float32(-1.0))
+    total: NDArray[np.float32] = penalties.reshape(*labels.shape, tree.paths.shape[1]).sum(axis=2)
+    return np.where(labels >= 0, total + hinge_log_score(margins_of(tree.labels, batch, labels), labels), 0)

@@ -1,0 +1,118 @@
+"""The documents that each label is trained on: all of them or, where that would take too long, the hard negatives.
+
+Labels of a cluster share their documents. These are the documents of its labels, and those for which the label tree
+finds the cluster among the best: matcher-aware negatives, as in PECOS.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.kernels.linear import LANES
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import expect, in_range
+from lightdxml.views.linear.options import LinearOptions
+from lightdxml.views.tree.clustering import cluster_labels
+from lightdxml.views.tree.matcher import Matcher, match, nearest_clusters
+
+if TYPE_CHECKING:
+    from lightdxml.training.run import Run, TrainingData
+
+_PHASE, _HARD = "linear view", "hard negatives"
+_CHUNK = 8192
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Labels that are trained on the same documents.
+
+    Attributes
+    ----------
+    of_label
+        The group of every label.
+    members
+        Groups × documents.
+    """
+
+    of_label: NDArray[np.int32]
+    members: csr_matrix
+
+    def order(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return labels ordered by group, as the solver takes them."""
+        ordered: NDArray[np.int32] = labels[np.argsort(self.of_label[labels], kind="stable")]
+        return ordered
+
+
+def fits_all_documents(data: TrainingData, options: LinearOptions) -> bool:
+    """Return whether all labels can be trained on all documents within the work that is allowed."""
+    return -(-len(data.known_labels) // LANES) * _pass(data, options) <= options.work
+
+
+def clusters_per_document(data: TrainingData, options: LinearOptions, n_clusters: int) -> int:
+    """Return of how many clusters a document can be a negative within the work that is allowed."""
+    return min(n_clusters, max(options.min_clusters, options.work // max(1, _pass(data, options))))
+
+
+def _pass(data: TrainingData, options: LinearOptions) -> int:
+    """Return the work of one pass over all documents for one block of labels."""
+    return int(data.X.nnz + options.document_work * data.X.shape[0])
+
+
+def training_groups(run: Run) -> Groups:
+    """Return the groups of the training documents; computed once."""
+    return run.data.memo("groups", lambda: _training_groups(run))
+
+
+def _training_groups(run: Run) -> Groups:
+    data = run.data
+    if fits_all_documents(data, run.config.linear):
+        return _one_group(data)
+    matcher = match(run, 0)
+    return _matched(data, matcher.clusters, _hard_negatives(run, matcher))
+
+
+def refit_groups(run: Run, clusters: NDArray[np.int32]) -> Groups:
+    """Return the groups with the held-out documents; `clusters` has those of labels that only these have."""
+    data = run.data
+    if fits_all_documents(data, run.config.linear):
+        return _one_group(run.all_data)
+    matcher = match(run, 0)
+    hard = _hard_negatives(run, matcher)
+    held_out = nearest_clusters(matcher, data.X_validation, hard.shape[1])
+    return _matched(run.all_data, clusters, np.concatenate([hard, held_out]))
+
+
+def _one_group(data: TrainingData) -> Groups:
+    return Groups(np.zeros(data.n_labels, np.int32), csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32)))
+
+
+def _matched(data: TrainingData, clusters: NDArray[np.int32], hard: NDArray[np.int32]) -> Groups:
+    """Return groups of the documents of each cluster's labels and of those that have the cluster in `hard`."""
+    n, m = hard.shape
+    n_clusters = int(max(clusters.max(initial=0), hard.max(initial=0))) + 1
+    found = csr_matrix((np.ones(n * m, np.float32), hard.ravel(), np.arange(0, n * m + 1, m)), (n, n_clusters))
+    members = csr_matrix((found + cluster_labels(data.Y, clusters, n_clusters)).T)
+    members.sort_indices()
+    return Groups(np.maximum(clusters, 0), members)
+
+
+def _hard_negatives(run: Run, matcher: Matcher) -> NDArray[np.int32]:
+    """Return the clusters of labels that the label tree ranks highest for each training document."""
+    data = run.data
+    size = clusters_per_document(data, run.config.linear, matcher.n_clusters)
+
+    def mine(bounds: tuple[int, int]) -> Arrays:
+        return {"clusters": nearest_clusters(matcher, data.X[slice(*bounds)], size)}
+
+    def check(product: Arrays) -> NDArray[np.int32]:
+        found = expect(product["clusters"], "hard negatives", (data.X.shape[0], size), np.int32)
+        if not in_range(found, 0, matcher.n_clusters):
+            raise ValueError("its hard negatives are clusters that do not exist")
+        return found
+
+    return run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine, check)
