@@ -52,7 +52,8 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     preset
-        Where settings come from that are not given: `default`, or `paper/EURLex-4K` and the paper's other four.
+        Where settings come from that are not given: `default`, `fast`, or `paper/EURLex-4K` and the paper's other
+        four.
     dense
         Whether to train the paper's two views: `always`, `never`, or `auto` for where they help. Word vectors and
         settings of these views, such as `epochs`, imply `always`.

@@ -44,7 +44,10 @@ def test_an_ablation_runs_only_the_chosen_variants(tmp_path: Path, source: Path)
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"--methods": "knnn"}, "unknown method 'knnn': choose from lightdxml, lightdxml-paper, astec, parabel"),
+        (
+            {"--methods": "knnn"},
+            "unknown method 'knnn': choose from lightdxml, lightdxml-fast, lightdxml-paper, astec, parabel",
+        ),
         ({"--data": "nothing"}, "nothing: found no file or data set with this name"),
         ({"--data": ","}, "--data is empty"),
         ({"--timeout": "soon"}, "--timeout soon"),

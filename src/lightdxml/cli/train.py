@@ -42,7 +42,10 @@ _text = partial(typer.Option, rich_help_panel="Texts")
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
 NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
 Preset = Annotated[
-    str, typer.Option(help="`default`, or the paper's settings for one of its data sets, such as `paper/EURLex-4K`.")
+    str,
+    typer.Option(
+        help="`default`, `fast`, or the paper's settings for one of its data sets, such as `paper/EURLex-4K`."
+    ),
 ]
 Set = Annotated[
     list[str] | None,

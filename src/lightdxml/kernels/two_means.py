@@ -65,6 +65,28 @@ def bisect(
 
 
 @kernel
+def divide(members: NDArray[np.int32], sample: NDArray[np.int32], rows: Csr, sums: NDArray[np.float64]) -> None:
+    """Reorder the members as `bisect` does, by the two centers of a sample that was bisected.
+
+    `sums` is workspace as in `bisect`.
+    """
+    half = (sample.size + 1) // 2
+    for i in range(sample.size):
+        _add_row(sample[i], rows, sums, 0 if i < half else 1)
+    products, lengths = np.empty((sample.size, 2), np.float64), np.zeros(2)
+    _multiply(sample, rows, sums, products)
+    for i in range(sample.size):
+        side = 0 if i < half else 1
+        lengths[side] += products[i, side]
+    lengths = np.maximum(np.sqrt(lengths), _MIN_LENGTH)
+    products = np.empty((members.size, 2), np.float64)
+    _multiply(members, rows, sums, products)
+    _clear(sample, rows, sums)
+    scores = products[:, 0] / lengths[0] - products[:, 1] / lengths[1]
+    members[:] = members[np.argsort(-scores, kind="mergesort")]
+
+
+@kernel
 def _add_row(row: int, rows: Csr, sums: NDArray[np.float64], side: int) -> None:
     indptr, indices, values = rows
     for i in range(indptr[row], indptr[row + 1]):

@@ -153,7 +153,7 @@ def test_phases_of_training_are_timed(trained: Trained) -> None:
     assert all(seconds >= 0 for seconds in trained.method.phases.values())
 
 
-@pytest.mark.parametrize("name", ["lightdxml", "lightdxml-paper", "astec", "ova", "knn"])
+@pytest.mark.parametrize("name", ["lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "ova", "knn"])
 def test_the_same_seed_gives_the_same_result_with_any_number_of_threads(name: str, problem: Problem) -> None:
     one, two = (fitted(name, problem, threads=threads).rank(problem.X_test, 5) for threads in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])

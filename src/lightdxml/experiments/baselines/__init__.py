@@ -5,12 +5,12 @@ from __future__ import annotations
 from lightdxml.experiments.baselines.astec import Astec
 from lightdxml.experiments.baselines.base import Method, TooLargeError
 from lightdxml.experiments.baselines.external import PLT, Bonsai, FastText, Parabel
-from lightdxml.experiments.baselines.ours import Ours, OursPaper
+from lightdxml.experiments.baselines.ours import Ours, OursFast, OursPaper
 from lightdxml.experiments.baselines.simple import KNN, OVA
 from lightdxml.experiments.baselines.xr_linear import XRLinear, XRLinearSingle
 
 _ALL: tuple[type[Method], ...] = (
-    *(Ours, OursPaper, Astec, Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, OVA, KNN, FastText),
+    *(Ours, OursFast, OursPaper, Astec, Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, OVA, KNN, FastText),
 )
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}

@@ -119,6 +119,13 @@ class Ours(Method):
             self._reranker.save(folder)
 
 
+class OursFast(Ours):
+    """LightDXML with the preset `fast`."""
+
+    name = "lightdxml-fast"
+    defaults: ClassVar[Settings] = {**Ours.defaults, "preset": "fast"}
+
+
 class OursPaper(Ours):
     """LightDXML with the paper's settings for that one of its data sets that is nearest in the number of labels."""
 

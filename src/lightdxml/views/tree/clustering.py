@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lightdxml.training.run import TrainingData
 
 _MAX_ITER, _TOLERANCE = 30, 1e-4
+_SMALL, _SAMPLE = 0.1, 16_384
 
 
 def training_centroids(data: TrainingData) -> csr_matrix:
@@ -77,11 +78,17 @@ def balanced_clusters(
             start, stop = bounds[node]
             if stop - start < 2:
                 return
-            first, second = np.random.default_rng(seeds[node]).choice(stop - start, 2, replace=False)
+            rng, own = np.random.default_rng(seeds[node]), order[start:stop]
+            # A sample tells the centers of many labels. Otherwise the first bisections, of all labels, take the most
+            # time, on a single thread.
+            sample = own if len(own) <= _SAMPLE else rng.choice(own, _SAMPLE, replace=False)
+            first, second = rng.choice(len(sample), 2, replace=False)
             # The kernel leaves its workspace zero: one per thread serves all nodes.
             if not hasattr(workspace, "sums"):
                 workspace.sums = np.zeros((rows.shape[1], 2))
-            two_means.bisect(order[start:stop], first, second, unit_rows, _MAX_ITER, _TOLERANCE, workspace.sums)
+            two_means.bisect(sample, first, second, unit_rows, _MAX_ITER, _TOLERANCE, workspace.sums)
+            if sample is not own:
+                two_means.divide(own, sample, unit_rows, workspace.sums)
 
         parallel.run(bisect, range(len(bounds)), after)
         halves = [((a, (a + b + 1) // 2), ((a + b + 1) // 2, b)) for a, b in bounds]
@@ -114,7 +121,11 @@ def joined_clusters(data: TrainingData, clusters: NDArray[np.int32], known: NDAr
 
 def _nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the known label with the nearest centroid for each of these labels."""
-    index = inverted_rows(csr_matrix(centroids[known]))
+    rows = csr_matrix(centroids[known])
+    # What labels have in common tells little, and takes most of the time.
+    rows.data[rows.data < _SMALL] = 0
+    rows.eliminate_zeros()
+    index = inverted_rows(rows)
     found = search(index, Batch(centroids[labels]), 1, np.empty((len(labels), 0), dtype=np.int32))[0].ravel()
     # A label that shares no feature with any other gets the first one.
     nearest: NDArray[np.int64] = known[np.maximum(found, 0)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from lightdxml.settings import check, setting
 from lightdxml.views.linear.options import SolverOptions
 
-SOLVER = SolverOptions(30, 0.1, 0.035)
+SOLVER = SolverOptions(30, 0.1, 0.07)
 
 
 @dataclass(frozen=True)
