@@ -35,7 +35,7 @@ JSON_VALUES: list[Any] = [
 
 def make_models(folder: Path) -> list[Path]:
     """Train models of all views, both blends, both indexes and all precisions; save them into a folder."""
-    trees = {"tree.min_labels": 0, "tree.max_trees": 2, "tree.ensemble_from": 0, "blend.min_gain": 0}
+    trees = {"linear.work": 0, "tree.max_trees": 2, "blend.min_gain": 0, "blend.min_errors": 0}
     small: dict[str, Any] = {"dim": 8, "shortlist_size": 3, "epochs": 1, "min_df": 1}
     four = LightDXML(**small, options={**trees, "blend.gamma": 0.5, "blend.beta": 0.5}).fit(TEXTS, NAMES)
     layers = {"dense.relu": True, "dense.residual": True, "blend.beta": 0.5}

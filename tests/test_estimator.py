@@ -233,6 +233,8 @@ def test_a_setting_of_the_dense_views_asks_for_them() -> None:
     assert LightDXML(epochs=3, dense="never").config().dense.train == "never"
     with pytest.raises(ValueError, match="one of them must be trained"):
         LightDXML(dense="never", linear=False).fit(TEXTS, NAMES)
+    with pytest.raises(ValueError, match="word vectors are for the dense views"):
+        LightDXML(preset="fast", word_vectors=np.ones((42, 192), dtype=np.float32)).fit(*topics(30))
 
 
 def test_unknown_options_are_refused() -> None:

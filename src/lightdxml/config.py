@@ -162,6 +162,8 @@ def resolved(config: Config, n_documents: int, n_features: int, has_vectors: boo
     """
     if config.dense.train == "never" and not config.linear.enabled:
         raise ValueError("dense is 'never' and linear is False: one of them must be trained to propose labels")
+    if config.dense.train == "never" and has_vectors:
+        raise ValueError("word vectors are for the dense views, and dense is 'never': choose 'auto' or 'always'")
     if config.dense.train != "auto":
         return config
     few = n_documents < config.dense.max_documents or n_features <= config.dense.max_features

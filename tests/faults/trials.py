@@ -18,12 +18,10 @@ from tests.faults.training import Background, Child, Lab, numbered, wait_for
 
 # The phases after the cycle, by what is printed when they begin; the blend is chosen before and after the trees.
 AFTER_CYCLE = (
-    "linear view: frequent labels",
-    "linear view: first round",
-    "linear view: hard negatives",
-    "linear view: final round",
-    "blend: validation",
     "label tree: tree 1, clusters",
+    "linear view: hard negatives",
+    "linear view: labels",
+    "blend: validation",
     "label tree: tree 1, labels",
     "label trees:",
     "refit linear view",

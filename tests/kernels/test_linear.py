@@ -13,7 +13,7 @@ from lightdxml.kernels.linear import Solver
 from lightdxml.kernels.sparse import Csr, Pattern
 
 N, V = 80, 25
-COSTS = (0.5, 0.25)
+COST = 0.5
 Trained = tuple[NDArray[np.float64], NDArray[np.float32]]
 
 
@@ -41,7 +41,7 @@ def train(
     counts = np.zeros(n, np.int64)
     done = linear.train_classes(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
-        Solver(COSTS, *bias, 2000, 1e-5, 0), Csr.of(prior), np.full(V, prune_below, np.float32), max_copied, W, biases,
+        Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.full(V, prune_below, np.float32), max_copied, W, biases,
         columns, weights, counts,
     )  # fmt: skip
     assert done == n
@@ -54,7 +54,7 @@ def train(
 
 
 def peer(X: csr_matrix, y: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:
-    svc = LinearSVC(C=1.0, class_weight={1: COSTS[0], 0: COSTS[1]}, dual=True, tol=1e-8, max_iter=100_000).fit(X, y)
+    svc = LinearSVC(C=COST, dual=True, tol=1e-8, max_iter=100_000).fit(X, y)
     return svc.coef_[0], svc.intercept_[0]
 
 
@@ -97,7 +97,7 @@ def test_the_solution_is_optimal_with_a_prior_and_an_anchored_bias(bias: tuple[f
 
     def objective(i: int, w: NDArray[np.float64], b: float) -> float:
         y = np.where(truth[members, i], 1.0, -1.0)
-        lost = np.maximum(0, 1 - y * (X[members] @ w + b)) ** 2 * np.where(y > 0, *COSTS)
+        lost = np.maximum(0, 1 - y * (X[members] @ w + b)) ** 2 * COST
         moved = (b - bias[0]) ** 2 / (2 * bias[1]) if bias[1] else 0.0
         return float(((w - prior[i].toarray()[0]) ** 2).sum() / 2 + moved + lost.sum())
 

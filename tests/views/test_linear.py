@@ -15,7 +15,7 @@ from lightdxml.training.run import TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from lightdxml.views.linear.groups import clusters_per_document, fits_all_documents
-from lightdxml.views.linear.inverted import hinge_log_score, search
+from lightdxml.views.linear.inverted import hinge_log_score, margins_of, search
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, LinearOptions, SolverOptions
 from lightdxml.views.linear.solver import Documents, Problem, Weights, inverted, joined, restore_weights, solve
@@ -110,7 +110,8 @@ def test_no_classes_make_an_empty_index() -> None:
 def test_the_solver_separates_a_class_from_its_negatives(checked: tuple[csr_matrix, csr_matrix]) -> None:
     X, Y = checked
     weights = solve(problem(X, Y, np.arange(12, dtype=np.int32)))
-    margins = (X @ weights.matrix(X.shape[1]).T).toarray() + weights.biases
+    index = inverted([weights], X.shape[1], 12, "float32", 0.0, NOTHING)
+    margins = margins_of(index, Batch(X), np.tile(np.arange(12, dtype=np.int32), (X.shape[0], 1)))
     assert ((margins > 0) == Y.toarray()).mean() > 0.99
     assert weights.classes.tolist() == list(range(12))
 

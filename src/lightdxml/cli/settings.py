@@ -65,14 +65,16 @@ def nearest_preset(config: Config, n_documents: int) -> tuple[str, dict[str, Any
 
     >>> from lightdxml.config import configure
     >>> nearest_preset(configure("default", 100, {"dim": 7}), 100)
-    ('default', {'dense.train': 'always', 'dense.dim': 7})
+    ('default', {'dense.dim': 7})
     """
     from lightdxml.config import PRESETS, configure, walk
 
     found = []
     for preset in PRESETS:
         base = {name: value for name, _, value in walk(configure(preset, n_documents))}
-        found.append((preset, {name: value for name, _, value in walk(config) if value != base[name]}))
+        # What `auto` has become in training is no change.
+        changes = {name: value for name, _, value in walk(config) if value != base[name] and base[name] != "auto"}
+        found.append((preset, changes))
     return min(found, key=lambda one: len(one[1]))
 
 

@@ -32,8 +32,8 @@ class Solver(NamedTuple):
 
     Attributes
     ----------
-    costs
-        The cost of an error on a positive and on a negative.
+    cost
+        The cost of an error.
     bias, bias_rate
         Where the bias of a class starts, and how freely it is learned: 1 as another weight, 0 not at all.
     max_iter, tolerance
@@ -42,7 +42,7 @@ class Solver(NamedTuple):
         Seed of the order of documents.
     """
 
-    costs: tuple[float, float]
+    cost: float
     bias: float
     bias_rate: float
     max_iter: int
@@ -71,17 +71,14 @@ def _write_visit(
 ) -> None:
     """Write a step of coordinate descent: the duals of one document in all lanes, and the weights that they change.
 
-    Entries of `constants` are 1/(2 cost) of a positive and of a negative, the inverse of the second derivative for
-    both, and the bias rate. Rows of `bounds` are the highest and lowest projected gradient of this pass, and the
-    highest of the last pass. `outcome` receives whether the document is needed in any lane.
+    Entries of `constants` are 1/(2 cost), the inverse of the second derivative, and the bias rate. Rows of `bounds` are
+    the highest and lowest projected gradient of this pass, and the highest of the last pass. `outcome` receives whether
+    the document is needed in any lane.
     """
     score = _write_scores(builder, indices, values, start, stop, W, b)
     lanes = ir.VectorType(ir.IntType(1), LANES)
     is_positive = builder.bitcast(builder.load(builder.gep(targets.data, [i])), lanes)
-    half, inverse = (
-        builder.select(is_positive, _broadcast(builder, constants, k), _broadcast(builder, constants, k + 1))
-        for k in (0, 2)
-    )
+    half, inverse = (_broadcast(builder, constants, k) for k in (0, 1))
     y = builder.select(is_positive, _constant(1.0), _constant(-1.0))
     dual_row = llvm.row_start(builder, duals, i)
     dual, zero = llvm.load_unaligned(builder, dual_row, _VECTOR), _constant(0.0)
@@ -110,7 +107,7 @@ def _write_visit(
         llvm.store_unaligned(builder, after, dual_row)
         change = builder.fmul(difference, y)
         bias = llvm.load_unaligned(builder, b.data, _VECTOR)
-        bias = _multiply_add(builder, change, _broadcast(builder, constants, 4), bias)
+        bias = _multiply_add(builder, change, _broadcast(builder, constants, 2), bias)
         llvm.store_unaligned(builder, bias, b.data)
         _write_add(builder, indices, values, start, stop, change, W)
 
@@ -330,9 +327,8 @@ def _descend(
     # Lanes without a class are always skipped.
     bounds = np.full((3, LANES), _INFINITY)
     bounds[2, lanes:] = -_INFINITY
-    constants, outcome = np.empty(5, np.float32), np.zeros(1, np.int64)
-    constants[0], constants[1] = np.float32(0.5 / solver.costs[0]), np.float32(0.5 / solver.costs[1])
-    constants[4] = np.float32(solver.bias_rate)
+    constants, outcome = np.empty(3, np.float32), np.zeros(1, np.int64)
+    constants[0], constants[2] = np.float32(0.5 / solver.cost), np.float32(solver.bias_rate)
     active = n
     for _ in range(solver.max_iter):
         bounds[0] = -_INFINITY
@@ -342,8 +338,7 @@ def _descend(
         for at in range(active):
             i = order[at]
             document = documents[i]
-            norm = squares[document] + constants[4]
-            constants[2], constants[3] = 1 / (norm + constants[0]), 1 / (norm + constants[1])
+            constants[1] = 1 / (squares[document] + constants[2] + constants[0])
             _visit(
                 indices, values, indptr[document], indptr[document + 1], W, b, targets, duals, i, constants, bounds,
                 outcome,

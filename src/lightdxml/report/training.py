@@ -32,7 +32,7 @@ def training(history: History) -> str:
         caption = "Accuracy of the dense views on validation documents, at every refresh. The best ones are kept."
         blocks.append(figure(chart, caption))
     if not blocks:
-        return note(_NO_HISTORY)
+        return note(_NO_HISTORY if not history else "No embeddings were trained: these data need only the linear view.")
     epochs, recalls = series(history, "shortlist", "recall")
     if recalls and min(recalls) < 1:
         line = {"recall": (epochs, [100 * recall for recall in recalls], GREEN)}
@@ -65,6 +65,8 @@ def weights(model: Model, history: History) -> str:
         axis = "β: 0 label embeddings only, 1 classifier only"
         meaning = "The score is β · classifier + (1 − β) · nearness."
         rule = f"are within {options.tolerance:g} points of the best"
+    elif history:
+        return shown + note("The logarithm of a score is the weighted sum of the log-scores of the views.")
     else:
         return shown + note("The model has no record of how the weights were chosen.")
     if len(points) < 2:

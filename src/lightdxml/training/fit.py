@@ -181,7 +181,7 @@ def _watched(
             run.spill = stack.enter_context(spill_directory(spill))
             moved, data = run.spill.matrix(FEATURES, [run.data.X]), run.data
             validation = moved if data.X_validation is data.X else data.X_validation
-            # Without what the estimate computed from them: it holds the features in memory.
+            # Without what was computed from them so far.
             run.data = replace(data, X=moved, X_validation=validation, _memo={})
             del data
         if run.config.dense.enabled:
@@ -225,9 +225,11 @@ def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
     kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
     small = {
         "dim": 8, "shortlist_size": 1, "index": kind, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
-        "dense.refresh_every": 1, "linear.work": 0,
+        "dense.refresh_every": 1, "linear.work": 0, "tree.sample": 8,
     }  # fmt: skip
-    run = Run(TrainingData(toy, toy, toy, toy), changed(config, small))
+    # Some labels have held-out documents only, so that the refit has something to do.
+    parts = toy[_TOY // 4 :], toy[: _TOY // 4]
+    run = Run(TrainingData(parts[0], parts[0], parts[1], parts[1], held_out=True), changed(config, small))
     if config.dense.enabled:
         run.cycle = state.start(run.data, run.config, None)
     with blas.on_one_thread():

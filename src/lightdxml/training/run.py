@@ -225,10 +225,6 @@ class Run:
         with self.from_checkpoint(key):
             return check(self.products[key])
 
-    def is_done(self, phase: str, name: str) -> bool:
-        """Return whether a step is done."""
-        return self.key(phase, name) in self.products
-
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""
         return self.products[self.key(phase, name)]

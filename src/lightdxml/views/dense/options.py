@@ -22,7 +22,7 @@ class DenseOptions:
 
     train: str = setting(
         "auto",
-        "Train the paper's two views; auto: where documents or features are few, or no linear view is trained.",
+        "Train the paper's two views; auto: with few documents, few features, word vectors, or without a linear view.",
         choices=("auto", "always", "never"),
     )
     max_documents: int = setting(5000, "Documents below which `auto` trains the dense views.", low=0)

@@ -17,7 +17,7 @@ from lightdxml.kernels.linear import LANES
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
 from lightdxml.views.linear.options import LinearOptions
-from lightdxml.views.tree.clustering import cluster_labels
+from lightdxml.views.tree.clustering import cluster_labels, joined_clusters
 from lightdxml.views.tree.matcher import Matcher, match, nearest_clusters
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _CHUNK = 8192
 
 
 @dataclass(frozen=True)
-class Groups:
+class LabelGroups:
     """Labels that are trained on the same documents.
 
     Attributes
@@ -36,7 +36,7 @@ class Groups:
     of_label
         The group of every label.
     members
-        Groups × documents.
+        LabelGroups × documents.
     """
 
     of_label: NDArray[np.int32]
@@ -55,7 +55,9 @@ def fits_all_documents(data: TrainingData, options: LinearOptions) -> bool:
 
 def clusters_per_document(data: TrainingData, options: LinearOptions, n_clusters: int) -> int:
     """Return of how many clusters a document can be a negative within the work that is allowed."""
-    return min(n_clusters, max(options.min_clusters, options.work // max(1, _pass(data, options))))
+    blocks = -(-len(data.known_labels) // (n_clusters * LANES))
+    allowed = options.work // max(1, blocks * _pass(data, options))
+    return min(n_clusters, max(options.min_clusters, allowed))
 
 
 def _pass(data: TrainingData, options: LinearOptions) -> int:
@@ -63,12 +65,12 @@ def _pass(data: TrainingData, options: LinearOptions) -> int:
     return int(data.X.nnz + options.document_work * data.X.shape[0])
 
 
-def training_groups(run: Run) -> Groups:
+def training_groups(run: Run) -> LabelGroups:
     """Return the groups of the training documents; computed once."""
     return run.data.memo("groups", lambda: _training_groups(run))
 
 
-def _training_groups(run: Run) -> Groups:
+def _training_groups(run: Run) -> LabelGroups:
     data = run.data
     if fits_all_documents(data, run.config.linear):
         return _one_group(data)
@@ -76,29 +78,30 @@ def _training_groups(run: Run) -> Groups:
     return _matched(data, matcher.clusters, _hard_negatives(run, matcher))
 
 
-def refit_groups(run: Run, clusters: NDArray[np.int32]) -> Groups:
-    """Return the groups with the held-out documents; `clusters` has those of labels that only these have."""
+def refit_groups(run: Run) -> LabelGroups:
+    """Return the groups with the held-out documents, and with labels that only these have."""
     data = run.data
     if fits_all_documents(data, run.config.linear):
         return _one_group(run.all_data)
     matcher = match(run, 0)
+    clusters = joined_clusters(run.all_data, matcher.clusters, data.known_labels)
     hard = _hard_negatives(run, matcher)
     held_out = nearest_clusters(matcher, data.X_validation, hard.shape[1])
     return _matched(run.all_data, clusters, np.concatenate([hard, held_out]))
 
 
-def _one_group(data: TrainingData) -> Groups:
-    return Groups(np.zeros(data.n_labels, np.int32), csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32)))
+def _one_group(data: TrainingData) -> LabelGroups:
+    return LabelGroups(np.zeros(data.n_labels, np.int32), csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32)))
 
 
-def _matched(data: TrainingData, clusters: NDArray[np.int32], hard: NDArray[np.int32]) -> Groups:
+def _matched(data: TrainingData, clusters: NDArray[np.int32], hard: NDArray[np.int32]) -> LabelGroups:
     """Return groups of the documents of each cluster's labels and of those that have the cluster in `hard`."""
     n, m = hard.shape
     n_clusters = int(max(clusters.max(initial=0), hard.max(initial=0))) + 1
     found = csr_matrix((np.ones(n * m, np.float32), hard.ravel(), np.arange(0, n * m + 1, m)), (n, n_clusters))
     members = csr_matrix((found + cluster_labels(data.Y, clusters, n_clusters)).T)
     members.sort_indices()
-    return Groups(np.maximum(clusters, 0), members)
+    return LabelGroups(np.maximum(clusters, 0), members)
 
 
 def _hard_negatives(run: Run, matcher: Matcher) -> NDArray[np.int32]:

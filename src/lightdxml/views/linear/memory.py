@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lightdxml.kernels import parallel
 from lightdxml.views.base import ViewMemory
 from lightdxml.views.linear.groups import clusters_per_document, fits_all_documents
+from lightdxml.views.linear.inverted import n_blocks
 from lightdxml.views.tree.matcher import levels
 
 if TYPE_CHECKING:
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 _KEPT = 1.5
 # Bytes per entry of the centroids while they are computed, and then.
 _COMPUTED, _CENTROIDS = 24, 8
+# Bytes of workspace per feature and per document of each thread.
+_PER_FEATURE, _PER_DOCUMENT = 200, 80
 # Labels whose features are counted.
 _LOOKED_AT = 512
 
@@ -26,17 +30,23 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
     """Return the bytes of training: centroids, clusters, negatives, weights by label, and their inverted index."""
     if not config.linear.enabled:
         return ViewMemory()
-    weights, N = expected_weights(data), int(data.X.shape[0])
+    weights, N, V = expected_weights(data), int(data.X.shape[0]), int(data.X.shape[1])
     centroids = round(weights / _KEPT)
-    clusters = negatives = 0
+    clusters = pairs = 0
     if not fits_all_documents(data, config.linear):
         n_clusters = levels(len(data.known_labels), config.tree)[-1]
         pairs = N * clusters_per_document(data, config.linear, n_clusters)
-        # Clusters by document, and documents by cluster while the one is made of the other.
-        negatives = 4 * pairs + 24 * (pairs + data.Y.nnz)
-        clusters = 14 * weights
-    training = max(_COMPUTED * centroids, _CENTROIDS * centroids + clusters + negatives + 16 * weights)
-    return ViewMemory(training=training, kept=_CENTROIDS * centroids + clusters + 14 * weights, refit=training)
+        clusters = 6 * weights
+    # Clusters by document, and documents by cluster; while the one is made of the other, another 16 bytes each.
+    negatives = 4 * pairs + 8 * (pairs + data.Y.nnz)
+    # Workspace of two threads or more: weights of a block, and the duals of all documents.
+    buffers = parallel.thread_count() * (_PER_FEATURE * V + _PER_DOCUMENT * N) + 16 * V * n_blocks(data.n_labels)
+    kept = _CENTROIDS * centroids + clusters + negatives + 14 * weights
+    # The prior is another copy of the centroids.
+    solving = _CENTROIDS * centroids + buffers + 2 * weights
+    making = 16 * (pairs + data.Y.nnz)
+    training = max(_COMPUTED * centroids, kept + max(solving, making))
+    return ViewMemory(training=training, kept=kept, refit=training)
 
 
 def expected_weights(data: TrainingData) -> int:
@@ -45,7 +55,11 @@ def expected_weights(data: TrainingData) -> int:
 
 
 def centroid_entries(data: TrainingData) -> int:
-    """Return about how many non-zero entries the centroids of all labels have: some labels are looked at."""
+    """Return about how many non-zero entries the centroids of all labels have: some labels are looked at, once."""
+    return data.memo("centroid entries", lambda: _centroid_entries(data))
+
+
+def _centroid_entries(data: TrainingData) -> int:
     known = data.known_labels
     # Evenly spaced by frequency, so that every part of the distribution counts.
     ordered = known[np.argsort(data.label_frequency[known], kind="stable")]

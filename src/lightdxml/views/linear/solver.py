@@ -38,11 +38,6 @@ class Weights:
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
 
-    def matrix(self, n_features: int) -> csr_matrix:
-        """Return the weights as a matrix, one row per class."""
-        indptr = np.concatenate([[0], np.cumsum(self.counts)])
-        return csr_matrix((self.weights, self.columns, indptr), shape=(len(self.classes), n_features))
-
     def arrays(self) -> Arrays:
         """Return all arrays by name, for a checkpoint."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
@@ -150,7 +145,7 @@ class Problem:
         n_features, options = self.documents.X.shape[1], self.solver
         W, thresholds = np.zeros((n_features, linear.LANES), np.float32), self.documents.thresholds(options)
         solver = linear.Solver(
-            (self.cost, self.cost), options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed
+            self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
         prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)

@@ -12,13 +12,13 @@ from lightdxml.kernels.linear import LANES
 from lightdxml.metrics import evaluate
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect
-from lightdxml.views.linear.groups import Groups, fits_all_documents, refit_groups, training_groups
+from lightdxml.views.linear.groups import LabelGroups, fits_all_documents, refit_groups, training_groups
 from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, margins_of, search
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, LinearOptions
 from lightdxml.views.linear.solver import Problem, Weights, inverted, solve, solver_documents
 from lightdxml.views.linear.steps import solve_step, solved
-from lightdxml.views.tree.clustering import joined_clusters, training_centroids
+from lightdxml.views.tree.clustering import training_centroids
 from lightdxml.views.tree.matcher import match
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def refit(view: LinearView, run: Run) -> LinearView:
     data = run.data
     groups = training_groups(run)
     trained = solved(run, _PHASE, _LABELS, groups.order(data.known_labels.astype(np.int32)))
-    later = refit_groups(run, joined_clusters(run.all_data, groups.of_label, data.known_labels))
+    later = refit_groups(run)
     labels = later.order(np.unique(data.Y_validation.indices).astype(np.int32))
     cost = _cost(run, groups)
     again = solve_step(
@@ -59,7 +59,7 @@ def refit(view: LinearView, run: Run) -> LinearView:
     return LinearView(_inverted(run, [trained, again]), run.config.linear.proposals)
 
 
-def _problem(run: Run, data: TrainingData, groups: Groups, labels: NDArray[np.int32], cost: float) -> Problem:
+def _problem(run: Run, data: TrainingData, groups: LabelGroups, labels: NDArray[np.int32], cost: float) -> Problem:
     prior = None
     if run.config.linear.prior:
         prior = training_centroids(data) * np.float32(run.config.linear.prior)
@@ -78,40 +78,37 @@ def _inverted(run: Run, trained: list[Weights]) -> InvertedIndex:
     return inverted(trained, data.X.shape[1], data.n_labels, run.config.precision, SOLVER.bias, raised)
 
 
-def _cost(run: Run, groups: Groups) -> float:
+def _cost(run: Run, groups: LabelGroups) -> float:
     """Return the cost that ranks validation documents best; it is compared on some of the labels."""
     options, data = run.config.linear, run.data
     if len(options.costs) == 1:
         return options.costs[0]
-    tried = _some_blocks(groups.order(data.known_labels.astype(np.int32)), options)
+    tried = _some_blocks(groups.order(data.known_labels.astype(np.int32)), groups.of_label, options)
     truth = _only(data.Y_validation, tried)
     rows = np.flatnonzero(np.diff(truth.indptr))
     if data.X_validation.shape[0] < run.config.blend.min_documents or len(rows) < _ENOUGH:
         return options.default_cost
 
-    def compute() -> Arrays:
-        batch = Batch(data.X_validation[rows])
+    batch = Batch(data.X_validation[rows])
 
-        def precision(cost: float) -> float:
-            weights = solve(_problem(run, data, groups, tried, cost), lambda _: run.tick())
-            found = evaluate(truth[rows], _ranked(run, _inverted(run, [weights]), batch), k=_CUTS)
-            return sum(found[f"P@{k}"] for k in _CUTS)
-
-        # Of equals the lower one.
-        return {"cost": np.array([max(options.costs, key=lambda cost: (precision(cost), -cost))])}
+    def measure(bounds: tuple[int, int]) -> Arrays:
+        weights = solve(_problem(run, data, groups, tried, options.costs[bounds[0]]), lambda _: run.tick())
+        found = evaluate(truth[rows], _ranked(run, _inverted(run, [weights]), batch), k=_CUTS)
+        return {"precisions": np.array([sum(found[f"P@{k}"] for k in _CUTS)])}
 
     def check(product: Arrays) -> float:
-        cost = float(expect(product["cost"], "cost", (1,), np.float64)[0])
-        if cost not in options.costs:
-            raise ValueError("its cost is none of those that are compared")
-        return cost
+        precisions = expect(product["precisions"], "precisions", (len(options.costs),), np.float64)
+        # Of equals the lower cost.
+        return max(zip(precisions.tolist(), (-cost for cost in options.costs), strict=True))[1] * -1
 
-    return run.step(_PHASE, "cost", compute, check)
+    return run.chunks(_PHASE, "cost", len(options.costs), 1, measure, check)
 
 
-def _some_blocks(labels: NDArray[np.int32], options: LinearOptions) -> NDArray[np.int32]:
+def _some_blocks(labels: NDArray[np.int32], groups: NDArray[np.int32], options: LinearOptions) -> NDArray[np.int32]:
     """Return the labels on which costs are compared: evenly spaced blocks of the solver."""
-    blocks = np.array_split(labels, max(1, -(-len(labels) // LANES)))
+    firsts = np.flatnonzero(np.diff(groups[labels], prepend=-1))
+    parts = np.split(labels, firsts[1:])
+    blocks = [part[i : i + LANES] for part in parts for i in range(0, len(part), LANES)]
     wanted = max(options.tried_labels, options.tried_share * len(labels))
     return np.concatenate(blocks[:: max(1, int(len(labels) / wanted))])
 

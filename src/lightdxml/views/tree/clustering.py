@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lightdxml.training.run import TrainingData
 
 _MAX_ITER, _TOLERANCE = 30, 1e-4
-_SMALL, _SAMPLE = 0.1, 16_384
+_SMALL = 0.1
 
 
 def training_centroids(data: TrainingData) -> csr_matrix:
@@ -41,6 +41,7 @@ def balanced_clusters(
     members: NDArray[np.int32],
     n_clusters: int,
     seed: int,
+    sample_size: int = 16_384,
     after: Callable[[int], object] | None = None,
 ) -> NDArray[np.int32]:
     """Return the cluster of every row of the matrix, -1 for rows that are not members.
@@ -55,6 +56,8 @@ def balanced_clusters(
         A power of two; every cluster is bisected until there are that many.
     seed
         The same seed gives the same clusters.
+    sample_size
+        Rows that the centers of a bisection are computed from, at most.
     after
         Called after bisections: it may stop the clustering by an exception.
 
@@ -81,7 +84,7 @@ def balanced_clusters(
             rng, own = np.random.default_rng(seeds[node]), order[start:stop]
             # A sample tells the centers of many labels. Otherwise the first bisections, of all labels, take the most
             # time, on a single thread.
-            sample = own if len(own) <= _SAMPLE else rng.choice(own, _SAMPLE, replace=False)
+            sample = own if len(own) <= sample_size else rng.choice(own, sample_size, replace=False)
             first, second = rng.choice(len(sample), 2, replace=False)
             # The kernel leaves its workspace zero: one per thread serves all nodes.
             if not hasattr(workspace, "sums"):

@@ -7,6 +7,7 @@ the tree view adds a classifier per label.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,9 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import matching, parallel
 from lightdxml.kernels.sparse import Csr
-from lightdxml.persistence.arrays import Arrays
+from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.views.base import expect, in_range
-from lightdxml.views.linear.inverted import InvertedIndex
+from lightdxml.views.linear.inverted import InvertedIndex, restore_index
 from lightdxml.views.linear.solver import Documents, Problem, Weights, inverted, solver_documents
 from lightdxml.views.linear.steps import solve_step
 from lightdxml.views.tree.clustering import balanced_clusters, cluster_labels, training_centroids
@@ -115,28 +116,47 @@ def separate(
     groups = np.zeros(level.cluster_to_docs.shape[0], dtype=np.int32)
     groups[level.cluster[known]] = parent.cluster[known]
     ordered = clusters[np.argsort(groups[clusters], kind="stable")]
-    options, seed = run.config.tree, run.config.random_state
-    problem = Problem(
-        documents, level.cluster_to_docs, ordered, groups, parent.cluster_to_docs, options.cost, SOLVER, seed
+    cost, seed = run.config.tree.cost, run.config.random_state
+    problem = partial(
+        Problem, documents, level.cluster_to_docs, ordered, groups, parent.cluster_to_docs, cost, SOLVER, seed
     )
-    return solve_step(run, phase, name, ordered, lambda: problem)
+    return solve_step(run, phase, name, ordered, problem)
 
 
 def _train(run: Run, number: int) -> Matcher:
     data, name = run.data, f"tree {number + 1}"
     counts = levels(len(data.known_labels), run.config.tree)
     clusters = _clusters(run, f"{name}, clusters", counts[-1], number)
+    key = run.key(PHASE, f"{name}, matcher")
+    if key not in run.products:
+        run.products[key] = _index(run, name, clusters, counts).arrays("clusters")
+        # The index takes less memory than the weights by cluster.
+        for i in range(len(counts)):
+            run.forget(PHASE, _level_name(name, i))
+    with run.from_checkpoint(key):
+        check_finite(run.products[key])
+        index = restore_index(run.products[key], "clusters", data.X.shape[1], sum(counts))
+    return Matcher(clusters, counts, index)
+
+
+def _index(run: Run, name: str, clusters: NDArray[np.int32], counts: tuple[int, ...]) -> InvertedIndex:
+    """Train a classifier per cluster, level by level."""
+    data = run.data
     everything = csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32))
     parent = Level(np.zeros(data.n_labels, dtype=np.int32), everything)
     nodes, first = [], 0
     for i, n in enumerate(counts):
         level = Level.of(data.Y, np.where(clusters >= 0, clusters // (counts[-1] // n), -1).astype(np.int32), n)
         known = np.unique(level.cluster[data.known_labels])
-        weights = separate(run, PHASE, f"{name}, level {i + 1}", solver_documents(data), level, parent, known)
+        weights = separate(run, PHASE, _level_name(name, i), solver_documents(data), level, parent, known)
         nodes.append(replace(weights, classes=weights.classes + np.int32(first)))
         parent, first = level, first + n
     no_bias, none = 0.0, np.empty(0, dtype=np.int32)
-    return Matcher(clusters, counts, inverted(nodes, data.X.shape[1], first, run.config.precision, no_bias, none))
+    return inverted(nodes, data.X.shape[1], first, run.config.precision, no_bias, none)
+
+
+def _level_name(name: str, i: int) -> str:
+    return f"{name}, level {i + 1}"
 
 
 def _clusters(run: Run, name: str, n_clusters: int, number: int) -> NDArray[np.int32]:
@@ -144,8 +164,8 @@ def _clusters(run: Run, name: str, n_clusters: int, number: int) -> NDArray[np.i
     known, seed = run.data.known_labels.astype(np.int32), run.config.random_state + number
 
     def compute() -> Arrays:
-        centroids = training_centroids(run.data)
-        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed, lambda _: run.tick())}
+        centroids, sample = training_centroids(run.data), run.config.tree.sample
+        return {"clusters": balanced_clusters(centroids, known, n_clusters, seed, sample, lambda _: run.tick())}
 
     def check(product: Arrays) -> NDArray[np.int32]:
         clusters = expect(product["clusters"], "clusters", (run.data.n_labels,), np.int32)
