@@ -32,7 +32,7 @@ def training(history: History) -> str:
         caption = "Accuracy of the dense views on validation documents, at every refresh. The best ones are kept."
         blocks.append(figure(chart, caption))
     if not blocks:
-        return note(_NO_HISTORY if not history else "No embeddings were trained: these data need only the linear view.")
+        return note(_NO_HISTORY if not history else "No embeddings were trained.")
     epochs, recalls = series(history, "shortlist", "recall")
     if recalls and min(recalls) < 1:
         line = {"recall": (epochs, [100 * recall for recall in recalls], GREEN)}

@@ -36,7 +36,7 @@ class LabelGroups:
     of_label
         The group of every label.
     members
-        LabelGroups × documents.
+        Groups × documents.
     """
 
     of_label: NDArray[np.int32]

@@ -39,7 +39,7 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
         clusters = 6 * weights
     # Clusters by document, and documents by cluster; while the one is made of the other, another 16 bytes each.
     negatives = 4 * pairs + 8 * (pairs + data.Y.nnz)
-    # Workspace of two threads or more: weights of a block, and the duals of all documents.
+    # Workspace of each thread: weights of a block, and the duals of all documents.
     buffers = parallel.thread_count() * (_PER_FEATURE * V + _PER_DOCUMENT * N) + 16 * V * n_blocks(data.n_labels)
     kept = _CENTROIDS * centroids + clusters + negatives + 14 * weights
     # The prior is another copy of the centroids.

@@ -88,7 +88,6 @@ def _cost(run: Run, groups: LabelGroups) -> float:
     rows = np.flatnonzero(np.diff(truth.indptr))
     if data.X_validation.shape[0] < run.config.blend.min_documents or len(rows) < _ENOUGH:
         return options.default_cost
-
     batch = Batch(data.X_validation[rows])
 
     def measure(bounds: tuple[int, int]) -> Arrays:
@@ -99,7 +98,7 @@ def _cost(run: Run, groups: LabelGroups) -> float:
     def check(product: Arrays) -> float:
         precisions = expect(product["precisions"], "precisions", (len(options.costs),), np.float64)
         # Of equals the lower cost.
-        return max(zip(precisions.tolist(), (-cost for cost in options.costs), strict=True))[1] * -1
+        return min(zip((-precisions).tolist(), options.costs, strict=True))[1]
 
     return run.chunks(_PHASE, "cost", len(options.costs), 1, measure, check)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import View
 
+# Weights of a tree, relative to what is expected of the linear view.
+_WEIGHTS = 2.0
+
 
 def train(run: Run, is_useful: Callable[[View], bool]) -> TreeView | None:
     """Grow trees on the training documents; None where they are of no use. The first tree decides about the others."""
@@ -84,7 +87,3 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
     # Of the last tree by node (8 bytes each), and while they are inverted 8 more; 6 remain.
     growing = 6 * (options.max_trees - 1) * weights + 16 * weights
     return ViewMemory(training=growing, kept=6 * options.max_trees * weights, refit=growing)
-
-
-# Weights of a tree, relative to what is expected of the linear view.
-_WEIGHTS = 2.0
