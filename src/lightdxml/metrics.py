@@ -17,6 +17,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel, ranking
 from lightdxml.kernels.sparse import Csr, Pattern
+from lightdxml.propensity import inverse_propensity_of
 
 Predictions: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]]"
 Ignore: TypeAlias = "csr_matrix | NDArray[Any] | Sequence[Sequence[int]] | None"
@@ -44,19 +45,6 @@ def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> 
     """
     Y = binary_labels(Y_train, "Y_train")
     return inverse_propensity_of(np.bincount(Y.indices, minlength=Y.shape[1]), Y.shape[0], A, B)
-
-
-def inverse_propensity_of(
-    counts: NDArray[np.integer[Any]], n_documents: int, A: float = 0.55, B: float = 1.5
-) -> NDArray[np.float64]:
-    """Return the inverse propensity of each label from its number of training documents and the total number.
-
-    >>> inverse_propensity_of(np.array([3, 1]), 3).round(3).tolist()
-    [1.071, 1.099]
-    """
-    # With fewer than three documents the constant would be negative and a propensity above one.
-    C = max(np.log(max(n_documents, 1)) - 1.0, 0.0) * (B + 1.0) ** A
-    return np.asarray(1.0 + C * (counts + B) ** -A, dtype=np.float64)
 
 
 def evaluate(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
 from lightdxml.model import explain as explaining
@@ -15,7 +14,11 @@ from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model, check_tail, predict
 from lightdxml.text import tfidf
+from lightdxml.text.features import FeatureRows
 from lightdxml.validation import check_features, texts_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Predictor:
@@ -97,6 +100,8 @@ class Predictor:
 
         `tail` is as in `rank`.
         """
+        from scipy.sparse import csr_matrix
+
         labels, values = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
         rows = np.repeat(np.arange(len(labels)), labels.shape[1])
         found = labels.ravel() >= 0
@@ -124,7 +129,7 @@ class Predictor:
             rows = explaining.explain(self.model, features, min(int(k), self.model.n_labels), float(tail))
         return rows[0] if isinstance(X, str) else rows
 
-    def _features(self, X: Any) -> csr_matrix:
+    def _features(self, X: Any) -> csr_matrix | FeatureRows:
         """Return X as canonical features; what our own TF-IDF made is not checked again."""
         texts = texts_of(X)
         if texts is None:
@@ -133,7 +138,7 @@ class Predictor:
             return check_features(X, self.model.n_features)
         if self.model.vectorizer is None:
             raise ValueError("the model was trained on features, not on texts: give a matrix")
-        return tfidf.transform(self.model.vectorizer, texts)
+        return tfidf.features(self.model.vectorizer, texts)
 
 
 def threads_of(n_jobs: int | None) -> int | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
 
 from lightdxml.config import Config
 from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _MIN_TO_SPLIT = 20
 _BLOCK_ENTRIES = 1 << 20
@@ -64,7 +66,7 @@ def check_bytes(X: Any) -> int:
     >>> check_bytes(np.eye(3)) - check_bytes(np.zeros((3, 3)))
     27
     """
-    entries = X.nnz if issparse(X) else np.count_nonzero(X) if isinstance(X, np.ndarray) else 0
+    entries = X.nnz if hasattr(X, "nnz") else np.count_nonzero(X) if isinstance(X, np.ndarray) else 0
     return 9 * int(entries) + 64 * _BLOCK_ENTRIES
 
 
@@ -127,7 +129,7 @@ def texts_of(X: Any) -> list[str] | None:
     """Return X as texts, None if it is a matrix."""
     if isinstance(X, str):
         raise ValueError("X is a single text: give a list of texts")
-    if issparse(X) or getattr(X, "ndim", 1) == 2:
+    if getattr(X, "ndim", 1) == 2:
         if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
             raise ValueError("X is a table with texts in it: give one column, as X['text']")
         return None
@@ -142,7 +144,7 @@ def texts_of(X: Any) -> list[str] | None:
 
 def _label_rows(Y: Any) -> list[list[Any]] | None:
     """Return Y as a list of labels for each document, None if it is a matrix."""
-    if issparse(Y) or getattr(Y, "ndim", 1) == 2:
+    if getattr(Y, "ndim", 1) == 2:
         return None
     if Y is None:
         raise ValueError(
@@ -233,6 +235,8 @@ def split(X: csr_matrix, Y: csr_matrix, config: Config) -> tuple[csr_matrix, csr
 
 def _valid_copy(matrix: Any, name: str) -> csr_matrix:
     """Return a copy as CSR float32 with consistent parts: compiled code trusts them, and SciPy does not check."""
+    from scipy.sparse import csr_matrix
+
     copy = csr_matrix(matrix, dtype=np.float32, copy=True)
     try:
         copy.check_format(full_check=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lightdxml.cli import app
+from lightdxml.cli import application
 from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import method
 from lightdxml.experiments.bench import grid
@@ -77,6 +77,6 @@ def test_an_interrupted_benchmark_says_how_to_resume(
 
     monkeypatch.setattr(grid, "run", stop)
     options = ["bench", "--data", str(source), "--methods", "knn", "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, options)
+    result = CliRunner().invoke(application(), options)
     assert result.exit_code == 130
     assert "run the same command to resume" in result.output

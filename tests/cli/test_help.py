@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from lightdxml.cli import app
+from lightdxml.cli import application
 from lightdxml.cli.settings import TEXT_SETTINGS, plain
 from lightdxml.config import Config, configure, full_name, walk
 from lightdxml.text.tfidf import TextOptions
@@ -21,7 +21,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def train_options() -> dict[str, Any]:
-    command: Any = get_command(app)
+    command: Any = get_command(application())
     return {option.name: option for option in command.commands["train"].params}
 
 

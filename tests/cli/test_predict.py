@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from lightdxml import LightDXML, load
 from lightdxml.__main__ import main
-from lightdxml.cli import app
+from lightdxml.cli import application
 from tests.support.commands import COMMAND, run, run_process
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS
@@ -92,7 +92,7 @@ def test_a_model_of_features_reads_xc_text(
     for header in ("", "60 42 12\n"):
         out = run("predict", tmp_path / "model", "-", "--json", "-k", 3, text=header + "\n".join(lines) + "\n")
         assert labels_of(out) == paper_model.predict(X, k=3)
-    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "-"], input="9 42 12\n3 0:1\n")
+    result = CliRunner().invoke(application(), ["predict", str(tmp_path / "model"), "-"], input="9 42 12\n3 0:1\n")
     assert "1 documents, expected 9" in str(result.exception)
 
 
@@ -157,7 +157,7 @@ def test_explain_shows_words_that_add_up(model: Path) -> None:
 def test_a_table_without_a_column_of_texts_is_refused(model: Path, tmp_path: Path) -> None:
     """Its header was once taken for a document, which shifted all predictions by a line."""
     (tmp_path / "d.csv").write_text("id,description\n1,cat\n2,dog\n")
-    result = CliRunner().invoke(app, ["predict", str(model), str(tmp_path / "d.csv")])
+    result = CliRunner().invoke(application(), ["predict", str(model), str(tmp_path / "d.csv")])
     assert "the columns id, description, expected a column named text" in str(result.exception)
 
 
@@ -173,7 +173,7 @@ def test_labels_below_the_minimum_score_are_omitted(model: Path) -> None:
 
 def test_data_with_unknown_labels_only_is_refused(model: Path, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("text,labels\ncat,a;b\n")
-    result = CliRunner().invoke(app, ["evaluate", str(model), str(tmp_path / "d.csv")])
+    result = CliRunner().invoke(application(), ["evaluate", str(model), str(tmp_path / "d.csv")])
     assert "the model knows none of the 1 labels of this data" in str(result.exception)
 
 
@@ -196,7 +196,7 @@ def test_predict_passes_tail_on(model: Path) -> None:
 @pytest.mark.parametrize("tail", ["-1", "2", "nan"])
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
 def test_a_wrong_tail_is_reported_before_anything_is_read(tmp_path: Path, command: str, tail: str) -> None:
-    result = CliRunner().invoke(app, [command, str(tmp_path / "none"), "-", f"--tail={tail}"])
+    result = CliRunner().invoke(application(), [command, str(tmp_path / "none"), "-", f"--tail={tail}"])
     assert isinstance(result.exception, ValueError)
     assert str(result.exception).startswith("tail is ")
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lightdxml import load as load_model
-from lightdxml.cli import app
+from lightdxml.cli import application
 from lightdxml.data import Dataset, Split, Texts, save
 from lightdxml.model import store
 from lightdxml.training import fit
@@ -156,7 +156,9 @@ def test_a_second_ctrl_c_says_how_to_resume_if_possible(
     raise_in_batch(monkeypatch, at, KeyboardInterrupt)
     monkeypatch.setattr(sys, "argv", ["lightdxml", "train", "somewhere"])
     options = ["--checkpoint", tmp_path / "kept", "--every", "0s" if at > 1 else "1h"] if kept else []
-    result = CliRunner().invoke(app, ["train", *map(str, (folder, "--model", tmp_path / "model", *FAST, *options))])
+    result = CliRunner().invoke(
+        application(), ["train", *map(str, (folder, "--model", tmp_path / "model", *FAST, *options))]
+    )
     assert result.exit_code == 130
     assert said in result.output + capfd.readouterr().err
     assert not (tmp_path / "model").exists()
@@ -189,7 +191,7 @@ def test_labels_that_were_not_split_are_pointed_out(
     rows = [f"a {word} text,{word};{other}" for word in ("red", "blue") for other in ("x", "y")] * 10
     (tmp_path / "data.csv").write_text("text,labels\n" + "\n".join(rows) + "\n")
     arguments = ["train", tmp_path / "data.csv", "--model", tmp_path / "model", "--separator", separator, *FAST]
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    result = CliRunner().invoke(application(), [str(argument) for argument in arguments])
     said = result.output + capfd.readouterr().err
     assert result.exit_code == 0, said
     assert ("most labels contain ';': is it the --separator?" in said) is hinted

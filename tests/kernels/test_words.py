@@ -13,7 +13,8 @@ from lightdxml.text import tokenizer
 
 
 def found(text: str) -> list[str]:
-    codes, table = tokenizer.code_points(text), tokenizer.characters()
+    codes = tokenizer.code_points(text)
+    table = tokenizer.characters(codes)
     at = 0
     parts: list[str] = []
     while True:
@@ -44,7 +45,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 def test_case_does_not_change_a_hash_and_order_does() -> None:
     def hashes(text: str) -> set[int]:
         codes, bounds = tokenizer.code_points(text), np.array([0, 0, len(text)])
-        return set(words.count_terms(codes, bounds, tokenizer.characters(), True, 0)[0][:, 0].tolist())
+        return set(words.count_terms(codes, bounds, tokenizer.characters(codes), True, 0)[0][:, 0].tolist())
 
     assert hashes("Black CAT Éa") == hashes("black cat éa")
     assert len(hashes("cat dog") | hashes("dog cat")) == 4
@@ -66,7 +67,8 @@ def test_counts_documents_and_first_occurrences_do_not_depend_on_the_order_of_me
     parts = []
     for start in range(0, 60, 20):
         joined, bounds = tokenizer.join([part for text in texts[start : start + 20] for part in ("", text)])
-        parts.append(words.count_terms(tokenizer.code_points(joined), bounds, tokenizer.characters(), False, start))
+        codes = tokenizer.code_points(joined)
+        parts.append(words.count_terms(codes, bounds, tokenizer.characters(codes), False, start))
     results = []
     for order in ([0, 1, 2], [2, 0, 1]):
         table, n = np.zeros((8, words.COLUMNS), np.uint64), 0
@@ -101,7 +103,8 @@ def test_a_vocabulary_has_slots_only_for_terms_that_a_text_can_have() -> None:
         "ab cd ef",
     ]
     joined, bounds = tokenizer.join(vocabulary)
-    table = words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), 32)
+    codes = tokenizer.code_points(joined)
+    table = words.vocabulary_table(codes, bounds, tokenizer.characters(codes), 32)
     assert sorted(table[table[:, 0] != 0, 1].tolist()) == [0, 1]
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lightdxml import LightDXML, load
-from lightdxml.metrics import evaluate, inverse_propensity_of
-from lightdxml.model.blend import rarity, shifted, top_k
+from lightdxml import LightDXML, Predictor, load
+from lightdxml.metrics import evaluate
+from lightdxml.model.blend import TailShift, rarity, shifted, top_k
 from lightdxml.model.candidates import find_candidates
+from lightdxml.propensity import inverse_propensity_of
 from lightdxml.training.choose import STRENGTHS, TAILS, mean_precision
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
@@ -31,22 +33,32 @@ def curve_of(trained: LightDXML) -> list[tuple[float, dict[str, float]]]:
     return list(entry["curve"])
 
 
-def test_at_0_scores_are_the_blended_ones_bit_for_bit(trained: LightDXML) -> None:
+def without_shift(trained: LightDXML) -> Predictor:
+    return Predictor(replace(trained.model_, shift=TailShift(0.0, trained.model_.shift.highest)))
+
+
+def test_without_a_shift_scores_are_the_blended_ones_bit_for_bit(trained: LightDXML) -> None:
     X, _ = noisy_topics(50, seed=2)
     model = trained.model_
     candidates = find_candidates(model.views, Batch(check_features(X)))
     blended = top_k(candidates.labels, model.blend.combine(candidates.log_scores), 5)
-    for expected, found in zip(blended, trained.rank(X, 5, tail=0), strict=True):
+    for expected, found in zip(blended, without_shift(trained).rank(X, 5, tail=0), strict=True):
         np.testing.assert_array_equal(expected, found)
 
 
 def test_the_strength_is_the_best_for_rare_labels_on_validation_documents(trained: LightDXML) -> None:
-    assert trained.model_.tail_strength in STRENGTHS
-    assert trained.model_.tail_strength > 0
+    shift = trained.model_.shift
+    assert {shift.lowest, shift.highest} <= set(STRENGTHS)
+    assert 0 <= shift.lowest <= shift.highest
     curve = curve_of(trained)
     assert [tail for tail, _ in curve] == list(TAILS)
     assert {name: trained.model_.metrics[name] for name in curve[0][1]} == curve[0][1]
-    assert mean_precision(curve[-1][1], "PSP") > mean_precision(curve[0][1], "PSP")
+    X, Y = noisy_topics(600, seed=1)
+    q = inverse_propensity_of(trained.model_.label_frequency, trained.model_.n_documents)
+    plain = evaluate(Y, without_shift(trained).rank(X, 5)[0], (1, 3, 5), q)
+    assert mean_precision(curve[-1][1], "PSP") > mean_precision(plain, "PSP")
+    # At 0 nothing is paid for rare labels.
+    assert all(curve[0][1][f"P@{k}"] >= plain[f"P@{k}"] - 1e-9 for k in (1, 3, 5))
 
 
 def test_the_curve_in_the_history_is_what_predictions_give(trained: LightDXML) -> None:
@@ -59,14 +71,14 @@ def test_the_curve_in_the_history_is_what_predictions_give(trained: LightDXML) -
 def test_a_higher_tail_ranks_rarer_labels_first(trained: LightDXML) -> None:
     X, _ = noisy_topics(200, seed=3)
     frequency = trained.model_.label_frequency
-    means = [frequency[trained.rank(X, 1, tail=tail)[0]].mean() for tail in TAILS]
+    means = [frequency[without_shift(trained).rank(X, 1, tail=tail)[0]].mean() for tail in TAILS]
     assert means == sorted(means, reverse=True)
     assert means[-1] < means[0]
 
 
 def test_scores_stay_between_0_and_1_and_only_fall(trained: LightDXML) -> None:
     X, _ = noisy_topics(50, seed=4)
-    before, after = (trained.scores(X, 12, tail=tail).toarray() for tail in (0, 1))
+    before, after = (without_shift(trained).scores(X, 12, tail=tail).toarray() for tail in (0, 1))
     assert (after >= 0).all()
     assert (after <= before).all()
     assert (after < before).any()
@@ -92,7 +104,7 @@ def test_a_stored_model_gives_the_same_scores(tmp_path: Path, trained: LightDXML
     X, _ = noisy_topics(50, seed=6)
     trained.save(tmp_path / "model")
     again = load(tmp_path / "model")
-    assert again.model_.tail_strength == trained.model_.tail_strength
+    assert again.model_.shift == trained.model_.shift
     for before, after in zip(trained.rank(X, 5, tail=0.5), again.rank(X, 5, tail=0.5), strict=True):
         np.testing.assert_array_equal(before, after)
 
@@ -101,14 +113,15 @@ def test_a_stored_model_gives_the_same_scores(tmp_path: Path, trained: LightDXML
 def test_with_few_validation_documents_the_strength_has_its_default(settings: dict[str, Any]) -> None:
     model = LightDXML(options=settings).fit(*topics(60)).model_
     options = model.config.blend
-    assert model.tail_strength == (options.default_paper_tail if settings is PAPER else options.default_tail)
+    default = options.default_paper_tail if settings is PAPER else options.default_tail
+    assert model.shift == TailShift(0.0, default)
 
 
 @pytest.mark.parametrize("value", [-1, 1e9, float("nan"), "1", True, None])
 def test_a_forged_strength_is_refused(tmp_path: Path, trained: LightDXML, value: Any) -> None:
     trained.save(tmp_path / "model")
-    change_manifest(tmp_path / "model", lambda manifest: manifest.update(tail_strength=value))
-    with pytest.raises(ValueError, match=r"is damaged .*tail_strength"):
+    change_manifest(tmp_path / "model", lambda manifest: manifest["tail"].update(highest=value))
+    with pytest.raises(ValueError, match=r"is damaged .*tail of strength"):
         load(tmp_path / "model")
 
 
@@ -127,4 +140,4 @@ def test_explanations_add_up_with_the_part_of_tail(trained: LightDXML) -> None:
         for one in explanations:
             assert one.tail < 0
             assert one.base + sum(value for _, value in one.parts) + one.tail == pytest.approx(one.score, abs=1e-5)
-    assert {one.tail for row in trained.explain(X, 3) for one in row} == {0.0}
+    assert {one.tail for row in without_shift(trained).explain(X, 3) for one in row} == {0.0}

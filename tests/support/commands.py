@@ -8,14 +8,16 @@ from typing import Any
 
 from typer.testing import CliRunner
 
-from lightdxml.cli import app
+from lightdxml.cli import application
 
 COMMAND = [sys.executable, "-c", "from lightdxml.__main__ import main; main()"]
 
 
 def run(*arguments: Any, text: str | bytes = "", code: int = 0) -> str:
     """Run a command in this process and return what it prints; its errors are raised."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=text, catch_exceptions=False)
+    result = CliRunner().invoke(
+        application(), [str(argument) for argument in arguments], input=text, catch_exceptions=False
+    )
     assert result.exit_code == code, result.output
     return result.stdout
 

@@ -92,7 +92,7 @@ def bits(model: Model) -> dict[str, Any]:
     arrays = {name: array for view in model.views.values() for name, array in view.arrays().items()}
     content: dict[str, Any] = {name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()}
     facts = {name: view.facts() for name, view in model.views.items()}
-    return content | {"facts": facts, "blend": model.blend, "tail": model.tail_strength, "metrics": model.metrics}
+    return content | {"facts": facts, "blend": model.blend, "tail": model.shift, "metrics": model.metrics}
 
 
 def phases(history: History) -> list[str]:

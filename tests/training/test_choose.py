@@ -90,8 +90,8 @@ def test_the_strength_of_tail_is_the_weakest_that_serves_rare_labels_best() -> N
     curve = choose.tail_curve(run, both_labels(4), scores, (0.0, 0.01, 1.0))
     # Of equal scores the lower label wins, unless the rarer one is preferred.
     assert [measured["PSP@1"] for _, measured in curve] == [0, 100, 100]
-    assert choose.choose_tail(run, both_labels(4), scores, 7.0) == 0.01
-    assert choose.choose_tail(run_of(), both_labels(4), scores, 7.0) == 7.0, "with few documents the default"
+    assert choose.choose_tail(run, both_labels(4), scores, 7.0) == (0.01, 0.01)
+    assert choose.choose_tail(run_of(), both_labels(4), scores, 7.0) == (0.0, 7.0), "with few documents the default"
 
 
 def test_a_document_without_features_counts_as_wrong() -> None:

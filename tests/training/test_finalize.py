@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML, load
 from lightdxml.config import Config, changed
+from lightdxml.model.blend import TailShift
 from lightdxml.model.model import predict
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
@@ -154,8 +155,8 @@ def test_a_handful_of_documents_chooses_nothing(documents: Documents) -> None:
     (entry,) = (entry for entry in history if entry["phase"] == "blend")
     assert len(entry["grid"]) == 1
     assert model.blend.weights == pytest.approx({"classifier": 0.12, "nearness": 0.48, "linear": 0.4})
-    assert model.tail_strength == 0.2
-    assert train(documents, small(epochs=1, linear=False))[0].tail_strength == 0.02
+    assert model.shift == TailShift(0.0, 0.2)
+    assert train(documents, small(epochs=1, linear=False))[0].shift == TailShift(0.0, 0.02)
 
 
 def test_the_share_of_a_view_is_chosen_with_the_trees_that_ship() -> None:
@@ -221,7 +222,7 @@ def test_a_refit_changes_no_choice(documents: Documents) -> None:
     (one, _), (other, _) = (train(documents, changed(settings, {"refit": refit})) for refit in (True, False))
     assert one.blend == other.blend
     assert one.metrics == other.metrics
-    assert one.tail_strength == other.tail_strength
+    assert one.shift == other.shift
     assert bits(one) != bits(other)
 
 

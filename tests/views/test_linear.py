@@ -15,7 +15,7 @@ from lightdxml.training.run import TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from lightdxml.views.linear.groups import clusters_per_document, fits_all_documents
-from lightdxml.views.linear.inverted import hinge_log_score, margins_of, search
+from lightdxml.views.linear.inverted import log_sigmoid, margins_of, search
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, LinearOptions, SolverOptions
 from lightdxml.views.linear.solver import Documents, Problem, Weights, inverted, joined, restore_weights, solve
@@ -149,7 +149,7 @@ def test_weights_that_do_not_fit_are_refused(change: Any) -> None:
         restore_weights(arrays, classes, 5)
 
 
-def test_the_log_score_is_the_negative_squared_hinge_loss(four_views: LightDXML) -> None:
+def test_the_log_score_is_a_log_sigmoid_of_the_margin(four_views: LightDXML) -> None:
     X = check_features(topics(20, seed=3)[0])
     view = view_of(four_views)
     labels = np.tile(np.arange(12, dtype=np.int32), (20, 1))
@@ -160,10 +160,15 @@ def test_the_log_score_is_the_negative_squared_hinge_loss(four_views: LightDXML)
         weights[feature, view.index.classes[entries]] = view.index.weights[entries]
     expected = X @ weights + view.index.biases
     np.testing.assert_allclose(margins, expected, atol=1e-3)
-    np.testing.assert_allclose(
-        view.log_score(Batch(X), labels), -(np.maximum(0, 1 - expected) ** 2), atol=1e-2, rtol=1e-3
-    )
-    assert hinge_log_score(margins, np.full_like(labels, -1)).max() == 0
+    np.testing.assert_allclose(view.log_score(Batch(X), labels), -np.logaddexp(0, -4 * expected), atol=1e-2, rtol=1e-3)
+    assert log_sigmoid(margins, np.full_like(labels, -1)).max() == 0
+
+
+def test_margins_above_1_have_different_scores_and_extreme_ones_are_finite() -> None:
+    margins = np.array([[1.0, 1.5, 2.0, 3.0, -1e30, 1e30]], dtype=np.float32)
+    scores = log_sigmoid(margins, np.zeros_like(margins, dtype=np.int32))[0]
+    assert (np.diff(scores[:4]) > 0).all()
+    assert np.isfinite(scores).all()
 
 
 @pytest.mark.parametrize("work", [0, 10**9], ids=["hard negatives", "all documents"])

@@ -49,7 +49,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "views": {name: {"weight": weights.get(name, 0.0), **view.facts()} for name, view in model.views.items()},
         "blend": model.blend.kind,
-        "tail_strength": model.tail_strength,
+        "tail": asdict(model.shift),
         "metrics": model.metrics,
         "config": asdict(model.config),
     }
@@ -70,7 +70,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
             (f"view: {name}", f"weight {content['views'][name]['weight']:.3g}", f"{view.about}: {view.summary()}")
             for name, view in model.views.items()
         ),
-        ("tail strength", f"{model.tail_strength:g}", "how strongly --tail 1 favors rare labels; 0: not at all"),
+        ("tail", f"{model.shift.lowest:g} to {model.shift.highest:g}", "how strongly --tail 0 and 1 favor rare labels"),
         *(
             (
                 f"{name}@1, 3, 5",

@@ -54,7 +54,7 @@ class Matched:
 def match(data: Dataset, model: Model) -> Matched:
     """Return the documents of a data set to measure a model on."""
     from lightdxml.data import registry
-    from lightdxml.metrics import inverse_propensity_of
+    from lightdxml.propensity import inverse_propensity_of
 
     names, split = data.label_names, data.train if data.test is None else data.test
     Y, ignore = _to_model(split.Y, names, model), None

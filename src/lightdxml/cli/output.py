@@ -13,9 +13,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-from rich.table import Table
-from rich.text import Text
 
 # Everything but the tab and the line feed that can command a terminal or reorder what it shows.
 _CONTROL = re.compile(
@@ -110,6 +107,9 @@ def print_json(content: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of plain text; all columns but the first and the last are right-aligned."""
+    from rich.table import Table
+    from rich.text import Text
+
     console.print(title, style="bold", markup=False, soft_wrap=True)
     table = Table(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
     for i, name in enumerate(columns):
@@ -168,6 +168,8 @@ def sparkline(counts: Sequence[int]) -> str:
 @contextmanager
 def download_bar(title: str) -> Iterator[Any]:
     """Show a progress bar during a download; yield a function of the bytes so far and in total."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
     columns = ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as progress:
         task = progress.add_task(title, total=None)

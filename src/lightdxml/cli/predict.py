@@ -40,7 +40,7 @@ def run(
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
-    from lightdxml.data.load import ReadOptions
+    from lightdxml.data.read import ReadOptions
     from lightdxml.model.model import check_tail
     from lightdxml.predictor import Predictor
 

@@ -29,12 +29,15 @@ from lightdxml.cli.output import (
     say,
     seconds_of,
 )
+from lightdxml.cli.settings import CommandWithSettings
 
 if TYPE_CHECKING:
     from lightdxml.data import Dataset
     from lightdxml.estimator import LightDXML
 
 
+# Its help lists all settings.
+COMMAND = CommandWithSettings
 # What may separate labels in a cell, and the fraction of labels that make it likely.
 _SEPARATORS, _MANY = (";", "|", ","), 0.5
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from lightdxml.data import registry, see_also
 from lightdxml.data.dataset import Dataset
 from lightdxml.data.errors import DataError
-from lightdxml.data.load import ReadOptions, load_path
+from lightdxml.data.read import ReadOptions, load_path
 
 BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
 

@@ -12,7 +12,7 @@ import requests
 from lightdxml.data.errors import DataError
 from lightdxml.data.fetch import DownloadError, ProgressCallback, fetch
 from lightdxml.data.folder import innermost
-from lightdxml.data.load import load_path
+from lightdxml.data.read import load_path
 from lightdxml.data.registry import PAGE, Entry, cache_folder
 from lightdxml.data.unpack import unpack
 

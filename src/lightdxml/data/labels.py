@@ -6,12 +6,15 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import base_name, text_lines, writing_text
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class LabelIndex:
@@ -62,6 +65,8 @@ class LabelRows:
 
     def matrix(self, n_labels: int) -> csr_matrix:
         """Return the label matrix. A repeated label counts once, with its largest weight; zero weights are dropped."""
+        from scipy.sparse import csr_matrix
+
         columns = np.frombuffer(self._ids, dtype=np.int32).copy()
         weights = np.frombuffer(self._weights, dtype=np.float32).copy()
         ends = np.frombuffer(self._ends, dtype=np.int64)
@@ -93,6 +98,8 @@ def label_matrix(rows: Iterable[Iterable[int]], n_labels: int) -> csr_matrix:
 
 def widen(matrix: csr_matrix, width: int) -> csr_matrix:
     """Return the matrix with this many columns, without copying its entries; the new columns are empty."""
+    from scipy.sparse import csr_matrix
+
     if matrix.shape[1] == width:
         return matrix
     return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], width))

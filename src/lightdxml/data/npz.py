@@ -8,15 +8,16 @@ import tokenize
 import zipfile
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import scipy.sparse
-from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import largest_plausible_size
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import memory_budget, reading, too_large, writing
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MAGIC = b"PK\x03\x04"
 # What NumPy, SciPy and zipfile raise for damaged files; none of them has one error class for that.
@@ -45,6 +46,8 @@ def read(path: Path) -> csr_matrix:
 
 
 def _read(path: Path, stream: BinaryIO) -> csr_matrix:
+    import scipy.sparse
+
     limit = memory_budget(path)
     source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
     with zipfile.ZipFile(source) as archive:
@@ -62,7 +65,7 @@ def _read(path: Path, stream: BinaryIO) -> csr_matrix:
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        matrix = csr_matrix(matrix).astype(np.float32)
+        matrix = scipy.sparse.csr_matrix(matrix).astype(np.float32)
         matrix.sum_duplicates()
     if not np.all(np.isfinite(matrix.data)):
         raise DataError(path, "NaN, infinite or too large values", "finite numbers that fit into a float32")
@@ -71,6 +74,8 @@ def _read(path: Path, stream: BinaryIO) -> csr_matrix:
 
 def write(path: Path, matrix: csr_matrix) -> None:
     """Write a matrix as SciPy does."""
+    import scipy.sparse
+
     with writing(path) as stream:
         buffer = io.BytesIO()
         scipy.sparse.save_npz(buffer, matrix)

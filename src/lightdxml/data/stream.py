@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
-
-from scipy.sparse import csr_matrix
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from lightdxml.data import files, table, xc_text
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
 from lightdxml.data.jsonl import parse_record, title_and_body
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 TextForm = Literal["auto", "lines", "jsonl", "csv"]
 _READ_BYTES = 1 << 20

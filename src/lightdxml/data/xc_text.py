@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import check_encoding, line_blocks, reading, writing
 from lightdxml.kernels import parallel, parse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 ID_LIMIT = 2**31 - 1
 _HEADER_BYTES = 200
@@ -260,6 +262,8 @@ def _exact_float32(path: Path, token: bytes, line: int) -> np.float32:
 
 
 def _csr(values: NDArray[Any], columns: NDArray[Any], counts: NDArray[Any], width: int) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
     indptr = np.zeros(len(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=indptr[1:])
     if indptr[-1] <= ID_LIMIT:

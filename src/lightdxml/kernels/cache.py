@@ -20,12 +20,14 @@ from typing import Any
 import numba
 from numba.core import caching as _caching
 from numba.core import config as _config
+from numba.core.runtime import nrt as _nrt
 from platformdirs import user_cache_path
 
 from lightdxml import __version__
 
 # Parts of these have no type information.
 caching: Any = _caching
+nrt: Any = _nrt
 config: Any = _config
 
 _SOURCES = Path(__file__).parent
@@ -124,7 +126,10 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         if cache_folder() is None:
             return None
         try:
-            return super().load_overload(sig, target_context)
+            # Numba's `load_overload` prepares the compiler first, which takes longer than everything else together.
+            # Compiled code needs only the functions that allocate memory.
+            nrt.rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception:
             return None
 

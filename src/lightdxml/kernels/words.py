@@ -297,32 +297,41 @@ def weigh(
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
 ) -> None:
-    """Fill columns and values with the rows of `count_known`: sorted, times idf, and normalized to unit length."""
-    starts = np.zeros(idf.size + 1, np.int64)
-    for i in range(indices.size):
-        starts[indices[i] + 1] += 1
-    starts = np.cumsum(starts)
-    # Two counting sorts, by column and then by row, take linear time for rows of any length.
-    rows, by_column = np.empty(indices.size, np.int64), np.empty(indices.size, np.int64)
+    """Fill columns and values with the rows of `count_known`: sorted, times idf, and normalized to unit length.
+
+    Indices and counts are workspaces from then on.
+    """
     for row in range(indptr.size - 1):
-        for i in range(indptr[row], indptr[row + 1]):
-            rows[starts[indices[i]]] = row
-            by_column[starts[indices[i]]] = i
-            starts[indices[i]] += 1
-    following = indptr.copy()
-    weights = np.empty(indices.size, np.float64)
-    for j in range(indices.size):
-        i = by_column[j]
-        count = counts[i]
-        position = following[rows[j]]
-        following[rows[j]] += 1
-        columns[position] = indices[i]
-        # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
-        weights[position] = (1.0 + np.log(count) if count >= 1.0 else count) * idf[indices[i]]
-    for row in range(indptr.size - 1):
+        first, n = indptr[row], indptr[row + 1] - indptr[row]
+        own, weights = indices[first : first + n], counts[first : first + n]
+        _sort_by_column(own, weights)
         length = 0.0
-        for i in range(indptr[row], indptr[row + 1]):
-            length += weights[i] * weights[i]
+        for i in range(n):
+            # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
+            weight = (1.0 + np.log(weights[i]) if weights[i] >= 1.0 else weights[i]) * idf[own[i]]
+            weights[i] = weight
+            length += weight * weight
         length = np.sqrt(length) if length > 0.0 else 1.0
-        for i in range(indptr[row], indptr[row + 1]):
-            values[i] = weights[i] / length
+        for i in range(n):
+            columns[first + i] = own[i]
+            values[first + i] = weights[i] / length
+
+
+@kernel
+def _sort_by_column(columns: NDArray[np.int32], values: NDArray[np.float64]) -> None:
+    """Sort columns in place, and values with them: Shell's sort, whose gaps are powers of 9/4.
+
+    Not `np.argsort`: loading its compiled code imports much of Numba and SciPy, a tenth of a second at the first use.
+    """
+    gap = 1
+    while gap < columns.size:
+        gap = gap * 9 // 4 + 1
+    while gap > 1:
+        gap = max(1, (gap - 1) * 4 // 9)
+        for i in range(gap, columns.size):
+            column, value = columns[i], values[i]
+            j = i
+            while j >= gap and columns[j - gap] > column:
+                columns[j], values[j] = columns[j - gap], values[j - gap]
+                j -= gap
+            columns[j], values[j] = column, value

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import parallel, ranking
-from lightdxml.metrics import inverse_propensity_of
+from lightdxml.propensity import inverse_propensity_of
 from lightdxml.views.base import Contributions, mean_slope
 
+# A further view may weigh more than the linear view.
+_MAX_WEIGHT = 10
 LogScores = Mapping[str, NDArray[np.float32]]
 
 
@@ -120,12 +122,36 @@ def weighted_sum(log_scores: LogScores, weights: Mapping[str, float]) -> NDArray
 def restore_blend(content: Any) -> Blend:
     """Return the blend that a manifest describes; raise a `ValueError` if it describes none."""
     weights = content["weights"]
-    numbers = all(type(weight) in (int, float) and 0 <= weight <= 1 for weight in weights.values())
-    if numbers and content["kind"] == PaperBlend.kind and set(weights) == {"classifier", "nearness"}:
+    numbers = all(type(weight) in (int, float) and 0 <= weight <= _MAX_WEIGHT for weight in weights.values())
+    is_paper = content["kind"] == PaperBlend.kind and set(weights) == {"classifier", "nearness"}
+    if numbers and is_paper and weights["classifier"] <= 1:
         return PaperBlend(float(weights["classifier"]))
     if numbers and content["kind"] == LogLinearBlend.kind and weights:
         return LogLinearBlend({name: float(weight) for name, weight in weights.items()})
     raise ValueError(f"its manifest has a blend {content!r:.80}")
+
+
+@dataclass(frozen=True)
+class TailShift:
+    """How much rare labels are preferred: powers of 1/p, the inverse propensity, by which scores are multiplied.
+
+    Attributes
+    ----------
+    lowest, highest
+        The power at `tail` 0, which costs no precision, and at `tail` 1, which is best for rare labels.
+
+    Examples
+    --------
+    >>> TailShift(0.25, 0.75).strength(0.5)
+    0.5
+    """
+
+    lowest: float
+    highest: float
+
+    def strength(self, tail: float) -> float:
+        """Return the power at a value of `tail`, from 0 to 1."""
+        return self.lowest + tail * (self.highest - self.lowest)
 
 
 def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32]:

@@ -9,13 +9,18 @@ away is a part of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from lightdxml.model.blend import rarity
 from lightdxml.model.model import Model, predict
 from lightdxml.views.base import Batch
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from lightdxml.text.features import FeatureRows
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Explanation:
     parts
         Words (feature ids if they have no names) with what each adds, the largest absolute values first.
     tail
-        What the shift to rare labels takes from the score: at most 0, and 0 if `tail` is 0.
+        What the shift to rare labels takes from the score: at most 0.
     """
 
     label: str | int
@@ -43,7 +48,7 @@ class Explanation:
     tail: float = 0.0
 
 
-def explain(model: Model, X: csr_matrix, k: int = 5, tail: float = 0.0) -> list[list[Explanation]]:
+def explain(model: Model, X: csr_matrix | FeatureRows, k: int = 5, tail: float = 0.0) -> list[list[Explanation]]:
     """Return explanations of the k best labels of each document."""
     labels, scores = predict(model, X, k, tail)
     return [
@@ -62,13 +67,13 @@ def _explain(model: Model, batch: Batch, label: int, score: float, tail: float) 
     features, names = total.features, _names(model, batch.X)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
     rare = float(rarity(model.label_frequency[label : label + 1], model.n_documents)[0])
-    shift = float(np.expm1(tail * model.tail_strength * rare))
+    shift = float(np.expm1(model.shift.strength(tail) * rare))
     taken = (total.base + float(features.sum())) * shift if shift else 0.0
     name = label if model.label_names is None else model.label_names[label]
     return Explanation(name, score, total.base, [(names[i], float(features[i])) for i in order], taken)
 
 
-def _names(model: Model, x: csr_matrix) -> list[str | int]:
+def _names(model: Model, x: csr_matrix | FeatureRows) -> list[str | int]:
     if model.vectorizer is None:
         return list(x.indices.tolist())
     return [model.vectorizer.vocabulary[i] for i in x.indices.tolist()]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import Blend, rarity, shifted, top_k
+from lightdxml.model.blend import Blend, TailShift, rarity, shifted, top_k
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.text.tfidf import Vectorizer
 from lightdxml.views.base import Batch, View
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from lightdxml.text.features import FeatureRows
 
 _DOCUMENTS = 8192
 
@@ -44,8 +48,8 @@ class Model:
         The word vectors that training started from; None for random ones.
     metrics
         What this model achieves on validation documents, before held-out documents were learned.
-    tail_strength
-        The power of 1/p, the inverse propensity, by which scores are multiplied at `tail` 1.
+    shift
+        How much rare labels are preferred.
     machines
         Where it was trained: several if training was resumed on another machine.
     """
@@ -56,7 +60,7 @@ class Model:
     n_features: int
     label_frequency: NDArray[np.int32]
     n_documents: int
-    tail_strength: float
+    shift: TailShift
     label_names: list[str] | None = None
     vectorizer: Vectorizer | None = None
     word_vectors: str | None = None
@@ -83,14 +87,15 @@ class Model:
 def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np.float32]:
     """Return the blended score of each candidate, shifted towards rare labels by `tail`."""
     blended = model.blend.combine(candidates.log_scores)
-    if tail == 0:
+    strength = model.shift.strength(tail)
+    if strength == 0:
         return blended
     rare = rarity(model.label_frequency[candidates.labels], model.n_documents)
-    return shifted(blended, rare, tail * model.tail_strength)
+    return shifted(blended, rare, strength)
 
 
 def predict(
-    model: Model, X: csr_matrix, k: int = 5, tail: float = 0.0
+    model: Model, X: csr_matrix | FeatureRows, k: int = 5, tail: float = 0.0
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from lightdxml.config import from_json
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import restore_blend
+from lightdxml.model.blend import TailShift, restore_blend
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
@@ -87,7 +87,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
         "views": {name: view.facts() for name, view in model.views.items()},
         "blend": {"kind": model.blend.kind, "weights": model.blend.weights},
-        "tail_strength": model.tail_strength,
+        "tail": asdict(model.shift),
         "n_features": model.n_features,
         "n_documents": model.n_documents,
         "word_vectors": model.word_vectors,
@@ -208,6 +208,14 @@ def _check_sums(files: dict[str, Content], expected: dict[str, Any]) -> None:
             raise ValueError(f"{name} was changed after the model was written")
 
 
+def _shift(content: dict[str, Any]) -> TailShift:
+    strengths = content["lowest"], content["highest"]
+    for strength in strengths:
+        if type(strength) not in (int, float) or not 0 <= strength <= _MAX_STRENGTH:
+            raise ValueError(f"its manifest has a tail of strength {strength!r:.30}")
+    return TailShift(*map(float, strengths))
+
+
 def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Arrays, verify: bool) -> Model:
     n_features = _integer(manifest["n_features"], 1, (1 << 31) - 1, "features")
     frequency = arrays["label_frequency"]
@@ -225,9 +233,6 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
     if verify:
         for view in views.values():
             view.check_values()
-    strength = manifest["tail_strength"]
-    if type(strength) not in (int, float) or not 0 <= strength <= _MAX_STRENGTH:
-        raise ValueError(f"its manifest has tail_strength {strength!r:.30}")
     return Model(
         views=views,
         blend=blend,
@@ -235,7 +240,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         n_features=n_features,
         label_frequency=frequency,
         n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
-        tail_strength=float(strength),
+        shift=_shift(manifest["tail"]),
         label_names=_names(files, _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
         vectorizer=_vectorizer(files, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],

@@ -59,7 +59,10 @@ def _map_unless_replaced(find: Callable[[], Path], names: Iterable[str]) -> dict
         for name in names:
             with suppress(FileNotFoundError):
                 content[name] = map_file(folder / name if descriptor is None else Path(name), descriptor)
-        return content if os.path.samestat(before, find().stat()) else None
+        after = find().stat()
+        # A folder that cannot be held open may be removed, and its inode belong to another one.
+        is_same = os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns
+        return content if is_same else None
     finally:
         if descriptor is not None:
             os.close(descriptor)

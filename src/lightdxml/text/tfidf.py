@@ -10,17 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel, words
 from lightdxml.resources.system import check_memory
 from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
+from lightdxml.text.features import FeatureRows
 from lightdxml.text.tokenizer import Fields
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 _FIRST_SLOTS = 1 << 8
 _LARGEST_COUNT = 2**31 - 1
@@ -76,8 +80,8 @@ class Vectorizer:
     def table(self) -> NDArray[np.uint64]:
         """The hash table of the terms, as `kernels.words` takes it."""
         joined, bounds = tokenizer.join(self.vocabulary)
-        slots = 1 << (2 * len(self.vocabulary)).bit_length()
-        return words.vocabulary_table(tokenizer.code_points(joined), bounds, tokenizer.characters(), slots)
+        codes, slots = tokenizer.code_points(joined), 1 << (2 * len(self.vocabulary)).bit_length()
+        return words.vocabulary_table(codes, bounds, tokenizer.characters(codes), slots)
 
 
 def fit(
@@ -117,6 +121,22 @@ def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) ->
 
 
 def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit: int | None = None) -> csr_matrix:
+    """Return the features of texts as a matrix of SciPy: see `features`.
+
+    Examples
+    --------
+    >>> transform(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).toarray().tolist()
+    [[1.0, 0.0], [0.0, 0.0]]
+    """
+    from scipy.sparse import csr_matrix
+
+    rows = features(vectorizer, texts, memory_limit)
+    matrix = csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def features(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit: int | None = None) -> FeatureRows:
     """Return the features of texts; terms outside the vocabulary are ignored.
 
     The matrix is canonical CSR: float32 values, sorted int32 indices without duplicates, and rows of length 1 (a text
@@ -125,18 +145,19 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit
 
     Examples
     --------
-    >>> transform(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).toarray().tolist()
-    [[1.0, 0.0], [0.0, 0.0]]
+    >>> features(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).data.tolist()
+    [1.0]
     """
     settings = vectorizer.settings
     fields = Fields.of(texts, settings.title_weight > 0)
     idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
-    characters, table = tokenizer.characters(), vectorizer.table
+    table = vectorizer.table
     pairs, title_weight = settings.ngrams == 2, float(settings.title_weight)
     chunks, sizes = fields.chunks(), list[int]()
 
     def rows(chunk: tuple[int, int]) -> _Rows:
         codes, bounds = fields.codes(*chunk)
+        characters = tokenizer.characters(codes)
         indptr, found, counts = words.count_known(codes, bounds, characters, pairs, table, idf.size, title_weight)
         indices, values = np.empty(found.size, np.int32), np.empty(found.size, np.float32)
         words.weigh(indptr, found, counts, idf, indices, values)
@@ -152,7 +173,7 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
-def _stack(parts: list[_Rows], n_columns: int) -> csr_matrix:
+def _stack(parts: list[_Rows], n_columns: int) -> FeatureRows:
     """Join rows (lengths, indices, values) into one matrix; the memory of each part is freed once it is copied."""
     indptr = np.concatenate([[0], *(lengths for lengths, _, _ in parts)]).cumsum()
     end = indptr[-1]
@@ -162,20 +183,17 @@ def _stack(parts: list[_Rows], n_columns: int) -> csr_matrix:
         start = end - part_indices.size
         indices[start:end], values[start:end] = part_indices, part_values
         end = start
-    matrix = csr_matrix((values, indices, indptr), shape=(indptr.size - 1, n_columns))
-    matrix.has_canonical_format = True
-    return matrix
+    return FeatureRows(indptr, indices, values, n_columns)
 
 
 def _count(fields: Fields, settings: TextOptions, memory_limit: int | None) -> NDArray[np.uint64]:
     """Return the terms that occur in enough documents, as unordered rows of `kernels.words`."""
     tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
     locks = [Lock() for _ in tables]
-    characters = tokenizer.characters()
 
     def count(chunk: tuple[int, int]) -> None:
         codes, bounds = fields.codes(*chunk)
-        terms, starts = words.count_terms(codes, bounds, characters, settings.ngrams == 2, chunk[0])
+        terms, starts = words.count_terms(codes, bounds, tokenizer.characters(codes), settings.ngrams == 2, chunk[0])
         for i in range(words.SHARDS):
             # Chunks start at different shards, so that threads do not wait for each other.
             shard = (i + chunk[0]) % words.SHARDS
@@ -213,10 +231,12 @@ def _spell(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
     terms = terms[np.argsort(terms[:, 2])]
     spelled: dict[str, int] = {}
     text, codes, current = "", tokenizer.code_points(""), -1
+    characters = tokenizer.characters(codes)
     for place, count in zip(terms[:, 2].tolist(), _document_counts(terms).tolist(), strict=True):
         document, position = place >> 32, (place & 0xFFFFFFFF) >> 1
         if document != current:
             text, current = fields.document(document), document
             codes = tokenizer.code_points(text)
-        spelled[tokenizer.term_at(text, codes, position, bool(place & 1))] = count
+            characters = tokenizer.characters(codes)
+        spelled[tokenizer.term_at(text, codes, characters, position, bool(place & 1))] = count
     return spelled

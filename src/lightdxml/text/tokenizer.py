@@ -24,6 +24,7 @@ _VARIATION_SELECTORS = slice(0xFE00, 0xFE0F + 1)
 _HANGUL_JAMO = slice(0x1100, 0x11FF + 1)
 # Code points from here on are selectors, tags and private use, not characters of words.
 _ASSIGNED = 0x40000
+_BASIC = 0x10000
 _CODE_POINTS = 0x110000
 _LONGEST = 2**31 - 1
 _CHUNK_DOCUMENTS = 2048
@@ -91,7 +92,7 @@ class Fields:
         if joined.isascii():
             return codes, bounds
         awkward = np.empty(stop - start, np.bool_)
-        words.find_awkward(codes, bounds, characters(), awkward)
+        words.find_awkward(codes, bounds, characters(codes), awkward)
         if not awkward.any():
             return codes, bounds
         for i in np.flatnonzero(awkward).tolist():
@@ -118,16 +119,24 @@ def normalize(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-@lru_cache(maxsize=1)
-def characters() -> NDArray[np.uint32]:
-    """Return for each code point its lower case, its role in a word, and whether it is awkward (see `kernels.words`).
+def characters(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return a table for these code points: lower case, role in a word, whether they are awkward (see `kernels.words`).
+
+    A table of the basic plane, enough for most texts, is made in a quarter of the time.
+    """
+    return _characters(_BASIC if codes.max(initial=0) < _BASIC else _ASSIGNED)
+
+
+@lru_cache(maxsize=2)
+def _characters(assigned: int) -> NDArray[np.uint32]:
+    """Return the table of the code points up to this one; those beyond it are in no word.
 
     Words consist of alphanumeric characters and underscores, as in scikit-learn, and of marks: without them, words of
     Hindi or Tamil would fall apart.
     """
-    alphabet = "".join(map(chr, range(_ASSIGNED)))
+    alphabet = np.arange(assigned, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     categories = np.frombuffer("".join(map(unicodedata.category, alphabet)).encode(), np.uint8)[::2]
-    kinds = np.fromiter(map(str.isalnum, alphabet), np.bool_, _ASSIGNED).astype(np.uint32)
+    kinds = np.fromiter(map(str.isalnum, alphabet), np.bool_, assigned).astype(np.uint32)
     kinds[ord("_")] = words.LETTER
     letters, marks = (categories == ord("L")) | (categories == ord("N")), categories == ord("M")
     for first, last in _WITHOUT_SPACES:
@@ -138,24 +147,25 @@ def characters() -> NDArray[np.uint32]:
     kinds[_VARIATION_SELECTORS] = words.OTHER
     # The lower case of the dotted capital I has two characters; that of sigma depends on its position in the word.
     lower = code_points(alphabet.replace("İ", "i").replace("Σ", "σ").lower())
-    composed = np.fromiter((not unicodedata.is_normalized("NFC", c) for c in alphabet), np.bool_, _ASSIGNED)
+    composed = np.fromiter((not unicodedata.is_normalized("NFC", c) for c in alphabet), np.bool_, assigned)
     awkward = marks | composed
     awkward[[ord("İ"), ord("Σ")]] = True
     awkward[_HANGUL_JAMO] = True
     table = np.arange(_CODE_POINTS, dtype=np.uint32)
-    table[:_ASSIGNED] = lower | kinds << words.KIND | awkward.astype(np.uint32) * np.uint32(words.AWKWARD)
+    table[:assigned] = lower | kinds << words.KIND | awkward.astype(np.uint32) * np.uint32(words.AWKWARD)
     table.flags.writeable = False
     return table
 
 
-def term_at(text: str, codes: NDArray[np.uint32], at: int, pair: bool) -> str:
+def term_at(text: str, codes: NDArray[np.uint32], table: NDArray[np.uint32], at: int, pair: bool) -> str:
     """Return the word of a normalized text at a position, or that word and the next with a space between them.
 
-    >>> term_at("the black cat", code_points("the black cat"), 4, pair=True)
+    >>> codes = code_points("the black cat")
+    >>> term_at("the black cat", codes, characters(codes), 4, pair=True)
     'black cat'
     """
-    begin, end, _ = words.next_word(codes, at, codes.size, characters())
+    begin, end, _ = words.next_word(codes, at, codes.size, table)
     if not pair:
         return text[begin:end]
-    next_begin, next_end, _ = words.next_word(codes, end, codes.size, characters())
+    next_begin, next_end, _ = words.next_word(codes, end, codes.size, table)
     return f"{text[begin:end]} {text[next_begin:next_end]}"

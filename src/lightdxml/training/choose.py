@@ -1,4 +1,4 @@
-"""What validation documents choose: β, γ, the weights of further views, and the strength of `tail`."""
+"""What validation documents choose: β, γ, the weights of further views, and how much rare labels are preferred."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ BETAS = tuple(i / 20 for i in range(21))
 GRID_BETAS = (0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 GRID_GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # Weights of a further view, relative to γ.
-SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
+SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 TAILS = tuple(i / 10 for i in range(11))
-STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
+STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
 _MIN_PRECISION = 1e-9
 
 
@@ -157,14 +157,28 @@ def choose_smooth(results: Curve[tuple[float, float]], tolerance: float) -> tupl
 def tail_curve(
     run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32], strengths: Sequence[float]
 ) -> Curve[float]:
-    """Return the measures with scores that are shifted towards rare labels by each strength."""
-    rare = rarity(run.data.all_label_frequency, run.data.n_documents)[labels]
+    """Return the measures with scores that are shifted towards rare labels by each strength.
+
+    Frequencies are those of the training documents: with those of the validation documents themselves, their labels
+    would look more frequent than others.
+    """
+    rare = rarity(run.data.label_frequency, run.data.X.shape[0])[labels]
     return [(strength, measure(run, labels, shifted(scores, rare, strength))) for strength in strengths]
 
 
-def choose_tail(run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32], default: float) -> float:
-    """Return the strength of `tail` with the best PSP, the lowest of equals; the default with few documents."""
+def choose_tail(
+    run: Run, labels: NDArray[np.int32], scores: NDArray[np.float32], default: float
+) -> tuple[float, float]:
+    """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
+
+    At 0, the best PSP that costs no P; at 1, the best PSP. The lowest strength of equals.
+    """
     if run.data.Y_validation.shape[0] < run.config.blend.tail_documents:
-        return default
+        return 0.0, default
     results = tail_curve(run, labels, scores, STRENGTHS)
-    return max(results, key=lambda result: (mean_precision(result[1], "PSP"), -result[0]))[0]
+    plain = results[0][1]
+    free = [one for one in results if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]
+    lowest, highest = (
+        max(some, key=lambda result: (mean_precision(result[1], "PSP"), -result[0]))[0] for some in (free, results)
+    )
+    return lowest, highest

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lightdxml.model.blend import Blend, LogLinearBlend, PaperBlend
+from lightdxml.model.blend import Blend, LogLinearBlend, PaperBlend, TailShift
 from lightdxml.model.candidates import Candidates, extended, find_candidates
 from lightdxml.model.model import Model
 from lightdxml.training import choose
@@ -134,7 +134,7 @@ class _BlendFit:
 
 
 def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Model:
-    """Return the model of the views that have a weight, measured as it ships, with its strength of `tail`.
+    """Return the model of the views that have a weight, measured as it ships, with its shift to rare labels.
 
     `candidates` are those that all views together propose for validation documents, if they are known.
     """
@@ -146,10 +146,13 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
     scores = blend.combine(candidates.log_scores)
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail
-        strength = choose.choose_tail(run, candidates.labels, scores, default)
-        measured = choose.tail_curve(run, candidates.labels, scores, [tail * strength for tail in choose.TAILS])
+        lowest, highest = choose.choose_tail(run, candidates.labels, scores, default)
+        # The paper's prediction knows no shift.
+        shift = TailShift(0.0 if isinstance(blend, PaperBlend) else lowest, highest)
+        strengths = [shift.strength(tail) for tail in choose.TAILS]
+        measured = choose.tail_curve(run, candidates.labels, scores, strengths)
         curve = [(tail, metrics) for tail, (_, metrics) in zip(choose.TAILS, measured, strict=True)]
-        run.progress(phase, 1, strength=strength, curve=curve)
+        run.progress(phase, 1, strength=shift.highest, curve=curve)
     return Model(
         views=run.views,
         blend=blend,
@@ -157,8 +160,8 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         n_features=data.X.shape[1],
         label_frequency=data.all_label_frequency,
         n_documents=data.n_documents,
-        tail_strength=strength,
-        metrics=choose.measure(run, candidates.labels, scores),
+        shift=shift,
+        metrics=curve[0][1],
         machines=run.machines,
     )
 

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.kernels.sparse import Csr
 from lightdxml.persistence.arrays import Arrays
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from lightdxml.config import Config
+    from lightdxml.text.features import FeatureRows
     from lightdxml.training.run import Run, TrainingData
 
 T = TypeVar("T")
@@ -36,7 +38,7 @@ class Batch:
         Features of the documents: canonical CSR float32 with unit rows.
     """
 
-    X: csr_matrix
+    X: csr_matrix | FeatureRows
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

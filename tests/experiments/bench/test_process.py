@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from lightdxml.cli import app
+from lightdxml.cli import application
 from lightdxml.experiments.bench import grid, process
 from lightdxml.experiments.bench.cell import Job
 from tests.experiments.bench.conftest import FakeCell
@@ -133,7 +133,7 @@ def test_a_terminated_benchmark_stops_its_cell_and_says_how_to_resume(
     signal.signal(number, lambda *_: None)
     out = tmp_path / "out"
     send_later(number, log_of(out))
-    result = CliRunner().invoke(app, ["bench", "--data", str(source), "--methods", "knn", "--out", str(out)])
+    result = CliRunner().invoke(application(), ["bench", "--data", str(source), "--methods", "knn", "--out", str(out)])
     assert result.exit_code == 130
     assert "run the same command to resume" in result.output
     assert ends(int(log_of(out).read_text()))

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import bag, parallel
 from lightdxml.kernels.precision import SCALE_BYTES, as_bits, dequantize, quantize_int8, rounded, row_width
 from lightdxml.kernels.sparse import Csr
 from lightdxml.persistence.arrays import MAX_VALUE, Arrays, check_finite
 from lightdxml.views.base import Batch, expect
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from lightdxml.text.features import FeatureRows
 
 _ROWS = 1024
 
@@ -93,7 +97,7 @@ def check_scales(vectors: NDArray[Any], name: str, n_bytes: int = SCALE_BYTES) -
         check_finite({name: np.ascontiguousarray(vectors[:, -n_bytes:]).view(np.float32)}, MAX_VALUE)
 
 
-def encode(encoder: Encoder, X: csr_matrix) -> NDArray[np.float32]:
+def encode(encoder: Encoder, X: csr_matrix | FeatureRows) -> NDArray[np.float32]:
     """Return x̂ of every row of X.
 
     Examples

@@ -15,6 +15,9 @@ from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect, in_range, is_ascending, is_indptr
 
+# Of 0, 2, 3, 4 and 6 (0: the squared hinge loss instead), 4 ranked validation documents of six data sets best.
+SLOPE = 4.0
+_MAX_EXPONENT = 80.0
 _DOCUMENTS = 256
 _workspace = threading.local()
 
@@ -162,15 +165,19 @@ def _zeros(n: int) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     return _workspace.totals[:n], _workspace.marks[:n]
 
 
-def hinge_log_score(margins: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return the negative squared-hinge penalty −max(0, 1 − s)² of margins s; 0 where there is no label.
+def log_sigmoid(margins: NDArray[np.float32], labels: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Return log σ(4 s) of margins s; 0 where there is no label.
 
-    >>> hinge_log_score(np.array([[0.5, 3.0]], dtype=np.float32), np.array([[7, 8]], dtype=np.int32)).tolist()
-    [[-0.25, -0.0]]
+    Unlike the hinge loss it tells margins above 1 apart, of which a document may have several.
+
+    >>> log_sigmoid(np.array([[0.0, 3.0]], dtype=np.float32), np.array([[7, -1]], dtype=np.int32)).round(3).tolist()
+    [[-0.693..., -0.0]]
     """
-    short = np.maximum(1 - np.where(labels >= 0, margins, 1), 0)
-    penalty: NDArray[np.float32] = -short * short
-    return penalty
+    odds = np.exp(np.minimum(np.float32(-SLOPE) * margins, np.float32(_MAX_EXPONENT)))
+    odds[labels < 0] = 0
+    odds += 1
+    logs: NDArray[np.float32] = -np.log(odds)
+    return logs
 
 
 def feature_margins(index: InvertedIndex, batch: Batch, label: int) -> NDArray[np.float64]:

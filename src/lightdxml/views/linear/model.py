@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, mean_slope
 from lightdxml.views.linear.inverted import (
+    SLOPE,
     InvertedIndex,
     feature_margins,
-    hinge_log_score,
+    log_sigmoid,
     margins_of,
     restore_index,
     search,
@@ -54,15 +55,15 @@ class LinearView:
         """Return the labels of the largest margins; one pass over the index scores the known labels too."""
         labels, margins, known_margins = search(self.index, batch, self.proposals, known)
         every = np.concatenate([known, labels], axis=1)
-        return Proposal(labels, hinge_log_score(np.concatenate([known_margins, margins], axis=1), every))
+        return Proposal(labels, log_sigmoid(np.concatenate([known_margins, margins], axis=1), every))
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the negative squared-hinge penalty of these labels."""
-        return hinge_log_score(margins_of(self.index, batch, labels), labels)
+        """Return log σ(4 s) of these labels, s being their margins."""
+        return log_sigmoid(margins_of(self.index, batch, labels), labels)
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
         """Return what each feature adds to the log-score."""
-        return hinge_contributions(self.index, batch, label)
+        return sigmoid_contributions(self.index, batch, label)
 
     def arrays(self) -> Arrays:
         """Return the weights."""
@@ -112,11 +113,11 @@ class LinearView:
         return refit(self, run)
 
 
-def hinge_contributions(index: InvertedIndex, batch: Batch, label: int) -> Contributions:
-    """Return what each feature adds to −max(0, 1 − s)² of a class."""
+def sigmoid_contributions(index: InvertedIndex, batch: Batch, label: int) -> Contributions:
+    """Return what each feature adds to log σ(4 s) of a class."""
     margins, bias = feature_margins(index, batch, label), float(index.biases[label])
-    return Contributions(_hinge(bias), mean_slope(_hinge, bias, float(margins.sum())) * margins)
+    return Contributions(_log_sigmoid(bias), mean_slope(_log_sigmoid, bias, float(margins.sum())) * margins)
 
 
-def _hinge(margin: float) -> float:
-    return -(max(0.0, 1.0 - margin) ** 2)
+def _log_sigmoid(margin: float) -> float:
+    return -float(np.logaddexp(0.0, -SLOPE * margin))

@@ -13,7 +13,7 @@ from lightdxml.metrics import evaluate
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect
 from lightdxml.views.linear.groups import LabelGroups, fits_all_documents, refit_groups, training_groups
-from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, margins_of, search
+from lightdxml.views.linear.inverted import InvertedIndex, log_sigmoid, margins_of, search
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, LinearOptions
 from lightdxml.views.linear.solver import Problem, Weights, inverted, solve, solver_documents
@@ -124,12 +124,12 @@ def _only(Y: csr_matrix, labels: NDArray[np.int32]) -> csr_matrix:
 def _ranked(run: Run, index: InvertedIndex, batch: Batch) -> NDArray[np.int32]:
     """Return the best labels by margin and, if there is a matcher, by the clusters that contain them."""
     labels, margins, _ = search(index, batch, _CANDIDATES, np.empty((len(batch), 0), dtype=np.int32))
-    scores = hinge_log_score(margins, labels)
+    scores = log_sigmoid(margins, labels)
     if not fits_all_documents(run.data, run.config.linear):
         matcher = match(run, 0)
         paths = np.where(labels[:, :, None] >= 0, matcher.paths(matcher.clusters[labels]), -1)
         clusters = paths.reshape(len(labels), -1)
-        penalties = hinge_log_score(margins_of(matcher.index, batch, clusters), clusters)
+        penalties = log_sigmoid(margins_of(matcher.index, batch, clusters), clusters)
         scores += np.float32(_TREE_WEIGHT) * penalties.reshape(paths.shape).sum(axis=2)
     scores[labels < 0] = -np.inf
     order = np.argsort(-scores, axis=1, kind="stable")[:, : max(_CUTS)]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
-from lightdxml.views.linear.inverted import InvertedIndex, hinge_log_score, margins_of, restore_index
-from lightdxml.views.linear.model import hinge_contributions
+from lightdxml.views.linear.inverted import InvertedIndex, log_sigmoid, margins_of, restore_index
+from lightdxml.views.linear.model import sigmoid_contributions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Nodes of candidates that are scored together.
 _NODES = 2_000_000
+# The log-score of a margin of 0, which a missing cluster gets.
+_UNKNOWN = np.float32(-np.log(2))
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class TreeView:
         return None
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the negative squared-hinge penalty, summed along each label's path: the mean over all trees.
+        """Return log σ(4 s) of margins s, summed along each label's path: the mean over all trees.
 
         Examples
         --------
@@ -98,7 +100,7 @@ class TreeView:
         >>> view = TreeView((LabelTree(index, index, np.array([[0]], dtype=np.int32)),))
         >>> from scipy.sparse import csr_matrix
         >>> view.log_score(Batch(csr_matrix([[1.0]], dtype=np.float32)), np.array([[0]], dtype=np.int32)).tolist()
-        [[-0.5]]
+        [[-0.253...]]
         """
         total = np.zeros(labels.shape, dtype=np.float32)
         for tree in self.trees:
@@ -114,11 +116,10 @@ class TreeView:
         """Return what each feature adds to the log-score, summed over the nodes of the label's paths."""
         base, features = 0.0, np.zeros(batch.X.nnz)
         for tree in self.trees:
-            parts = [hinge_contributions(tree.labels, batch, label)]
+            parts = [sigmoid_contributions(tree.labels, batch, label)]
             for cluster in tree.paths[label].tolist():
-                # A cluster that is missing scores as a margin of 0 does.
-                missing = Contributions(-1.0, np.zeros(batch.X.nnz))
-                parts.append(hinge_contributions(tree.clusters, batch, cluster) if cluster >= 0 else missing)
+                missing = Contributions(float(_UNKNOWN), np.zeros(batch.X.nnz))
+                parts.append(sigmoid_contributions(tree.clusters, batch, cluster) if cluster >= 0 else missing)
             base += sum(part.base for part in parts)
             features += np.sum([part.features for part in parts], axis=0)
         return Contributions(base / len(self.trees), features / len(self.trees))
@@ -179,7 +180,6 @@ class TreeView:
 def _log_score(tree: LabelTree, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
     clusters = np.where(labels[:, :, None] >= 0, tree.paths[labels], -1).reshape(len(labels), -1)
     margins = margins_of(tree.clusters, batch, clusters)
-    # A cluster that is missing scores as a margin of 0 does.
-    penalties = np.where(clusters >= 0, hinge_log_score(margins, clusters), np.float32(-1.0))
+    penalties = np.where(clusters >= 0, log_sigmoid(margins, clusters), _UNKNOWN)
     total: NDArray[np.float32] = penalties.reshape(*labels.shape, tree.paths.shape[1]).sum(axis=2)
-    return np.where(labels >= 0, total + hinge_log_score(margins_of(tree.labels, batch, labels), labels), 0)
+    return np.where(labels >= 0, total + log_sigmoid(margins_of(tree.labels, batch, labels), labels), 0)
