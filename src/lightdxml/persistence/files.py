@@ -59,10 +59,12 @@ def _map_unless_replaced(find: Callable[[], Path], names: Iterable[str]) -> dict
         for name in names:
             with suppress(FileNotFoundError):
                 content[name] = map_file(folder / name if descriptor is None else Path(name), descriptor)
-        after = find().stat()
-        # A folder that cannot be held open may be removed, and its inode belong to another one.
-        is_same = os.path.samestat(before, after) and before.st_mtime_ns == after.st_mtime_ns
-        return content if is_same else None
+        now = find()
+        after = now.stat()
+        if descriptor is None and (now != folder or before.st_mtime_ns != after.st_mtime_ns):
+            # Without a descriptor, files of the folder that took its place may have been read, or its inode reused.
+            return None
+        return content if os.path.samestat(before, after) else None
     finally:
         if descriptor is not None:
             os.close(descriptor)
