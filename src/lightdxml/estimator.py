@@ -10,8 +10,6 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
@@ -22,6 +20,7 @@ from lightdxml.model.model import Model
 from lightdxml.predictor import Predictor, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
+from lightdxml.sklearn_base import BaseEstimator, NotFittedError
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
@@ -46,7 +45,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-class LightDXML(BaseEstimator):  # type: ignore[misc]
+class LightDXML(BaseEstimator):
     """Extreme multi-label classifier.
 
     Parameters
@@ -320,7 +319,7 @@ class LightDXML(BaseEstimator):  # type: ignore[misc]
         store.save(self._trained(), Path(folder), __version__, self.history_)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.positive_only = True
         tags.target_tags.required = tags.target_tags.multi_output = tags.target_tags.two_d_labels = True
         return tags

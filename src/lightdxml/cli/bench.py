@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lightdxml.cli.output import errors, note, print_table, say, seconds_of
+from lightdxml.cli.output import errors, note, print_table, require_plots, say, seconds_of
 
 if TYPE_CHECKING:
     from lightdxml.experiments.bench.grid import Plan, Variant
@@ -58,6 +58,7 @@ def run(
     """
     if context.invoked_subcommand is not None:
         return
+    require_plots()
     from lightdxml.experiments.baselines import METHODS
     from lightdxml.experiments.bench import grid
 
@@ -86,6 +87,7 @@ def ablate(
 
     Example: `lightdxml bench ablate --data see-also --only "default,without label tree" --out ablation`
     """
+    require_plots()
     from lightdxml.experiments.bench import ablation
 
     variants = ablation.variants(None if only.strip() == "all" else _listed(only, "--only"))

@@ -30,7 +30,10 @@ def run(
     _show(f'lightdxml explain {model} "{_TEXT}"')
     explain.run(model, _TEXT)
     _show(f"lightdxml report {model} --data see-also")
-    report.run(model, "see-also")
+    try:
+        report.run(model, "see-also")
+    except ImportError as error:
+        say(str(error))
     say(f"\nTry it with your own texts, one per line: lightdxml predict {model} FILE")
 
 

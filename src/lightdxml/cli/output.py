@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -163,6 +164,12 @@ def sparkline(counts: Sequence[int]) -> str:
     heights = [math.log1p(count) for count in counts]
     top = max([*heights, 1e-9])
     return "".join(_BARS[round(height / top * (len(_BARS) - 1))] for height in heights)
+
+
+def require_plots() -> None:
+    """Raise an `ImportError` that says how to install matplotlib, if it is missing."""
+    if find_spec("matplotlib") is None:
+        raise ImportError('plots need matplotlib: pip install "lightdxml[plots]"')
 
 
 @contextmanager

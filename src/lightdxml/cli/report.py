@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lightdxml.cli.measure import match
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, say
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
@@ -41,6 +41,7 @@ def run(
 
     Example: `lightdxml report my-model --data see-also`
     """
+    require_plots()
     from lightdxml import report
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model

@@ -282,7 +282,8 @@ def count_known(
                     positions[column] = n
             previous = h
         if field % 2 == 0:
-            counts[row:n] *= title_weight
+            for i in range(row, n):
+                counts[i] *= title_weight
         else:
             indptr[field // 2 + 1] = n
     return indptr, indices[:n], counts[:n]

@@ -11,9 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
-from sklearn.utils.parallel import Parallel, delayed
 
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings, TooLargeError, label_votes, rank_chunks
 from lightdxml.model.blend import top_k
@@ -67,10 +64,13 @@ class OVA(Method):
     """
 
     name = "ova"
+    package = "sklearn"
     defaults: ClassVar[Settings] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train one label after another; at most 30 million pairs of document and label, or a billion weights."""
+        from sklearn.exceptions import ConvergenceWarning
+
         _check_size("documents", X.shape[0], "labels", Y.shape[1], _MAX_PAIRS)
         _check_size("labels", Y.shape[1], "features", X.shape[1], _MAX_WEIGHTS)
         columns = csr_matrix(Y).tocsc()
@@ -89,6 +89,9 @@ class OVA(Method):
 
     def _train(self, X: csr_matrix, targets: Iterator[NDArray[np.float32]], seed: int, processes: int) -> Any:
         """Return an iterator over the trained classifiers, in order."""
+        from sklearn.svm import LinearSVC
+        from sklearn.utils.parallel import Parallel, delayed
+
         # LinearSVC would convert the features again for every label.
         parts = X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)
         X = csr_matrix(parts, shape=X.shape)
