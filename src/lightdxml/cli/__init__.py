@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 import warnings
@@ -53,6 +54,14 @@ def _root(
     """Take the options before the command."""
 
 
+class _Notes(logging.Handler):
+    """Shows what the package logs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one message."""
+        note(record.getMessage())
+
+
 def run() -> None:
     """Run the command line; errors are one sentence and a nonzero exit code."""
     if sys.stderr is None:
@@ -63,6 +72,9 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    logger = logging.getLogger("lightdxml")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(_Notes())
     warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
     # A command that is named needs no other one. This saves a tenth of a second.
     wanted = sys.argv[1:2]

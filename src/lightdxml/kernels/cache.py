@@ -7,6 +7,7 @@ Only folders that belong to this user or to root, and that nobody else can write
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
 import tempfile
@@ -123,6 +124,12 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function; None if it is not in the cache, or damaged there."""
+        found = self._load(sig, target_context)
+        if found is None:
+            _announce()
+        return found
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
         if cache_folder() is None:
             return None
         try:
@@ -149,6 +156,11 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             # A damaged index is written again.
             with suppress(OSError):
                 self.flush()
+
+
+@lru_cache(maxsize=1)
+def _announce() -> None:
+    logging.getLogger("lightdxml").info("compiling for this machine, which takes some seconds, once")
 
 
 @lru_cache(maxsize=1)

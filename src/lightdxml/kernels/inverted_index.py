@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
+from lightdxml.kernels.sorting import sort_ids
 from lightdxml.kernels.sparse import Csr
 
 BLOCK_BITS = 16
@@ -91,7 +92,8 @@ def search(
                 totals[known[b, i]] = 0.0
         # One view of each row: a view per label would take most of the time.
         best_labels, best_scores, size = found[b], scores[b], 0
-        for label in dense:
+        for i in range(dense.size):
+            label = np.int64(dense[i])
             if marks[label] == 0:
                 size = push(best_labels, best_scores, size, label, biases[label] + totals[label])
                 totals[label] = 0.0
@@ -108,8 +110,8 @@ def search(
                     if total != 0:
                         totals[label] = 0.0
                         size = push(best_labels, best_scores, size, label, biases[label] + total)
-        best_labels[size:] = -1
-        best_scores[size:] = 0.0
+        for i in range(size, best_labels.size):
+            best_labels[i], best_scores[i] = -1, 0.0
 
 
 @kernel
@@ -149,7 +151,7 @@ def score_known(
                 slots[known[b, i]] = 1
                 n += 1
         wanted = distinct[:n]
-        wanted.sort()
+        sort_ids(wanted)
         for i in range(n):
             slots[wanted[i]] = i + 1
             totals[i] = 0.0

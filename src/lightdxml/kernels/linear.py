@@ -214,37 +214,49 @@ def train_classes(
         How many classes were trained before `columns` might be too short for the next block.
     """
     indptr = X.indptr
-    position_of, touched = np.full(W.shape[0], -1, np.int32), np.empty(W.shape[0], np.int32)
-    place_of = np.full(indptr.size - 1, -1, np.int32)
+    position_of, touched = np.empty(W.shape[0], np.int32), np.empty(W.shape[0], np.int32)
+    for column in range(W.shape[0]):
+        position_of[column] = -1
+    place_of = np.empty(indptr.size - 1, np.int32)
     copied_indices, copied_values = np.empty(0, np.int32), np.empty(0, np.float32)
     copied = Csr(np.zeros(1, np.int64), copied_indices, copied_values)
-    documents, own_squares, rows = np.empty(0, np.int32), squares[:0], np.empty(0, np.int32)
+    own_squares, rows = np.empty(0, np.float32), np.empty(0, np.int32)
+    begin, n_documents = 0, 0
+    targets, bias = np.empty(0, np.uint16), np.empty(LANES, np.float32)
     group, n_touched, is_copied = np.int32(-1), 0, False
     used, first = 0, 0
     while first < classes.size:
         if columns.size - used < LANES * W.shape[0]:
             return first
         if groups[classes[first]] != group:
-            for column in touched[:n_touched]:
-                position_of[column] = -1
+            for i in range(n_touched):
+                position_of[touched[i]] = -1
             group = groups[classes[first]]
-            documents = members.indices[members.indptr[group] : members.indptr[group + 1]]
+            begin = members.indptr[group]
+            n_documents = members.indptr[group + 1] - begin
+            if rows.size < n_documents:
+                rows, own_squares = np.empty(n_documents, np.int32), np.empty(n_documents, np.float32)
+                targets = np.empty(n_documents, np.uint16)
             entries = 0
-            for i in range(documents.size):
-                place_of[documents[i]] = i
-                entries += indptr[documents[i] + 1] - indptr[documents[i]]
+            for i in range(n_documents):
+                document = members.indices[begin + i]
+                place_of[document] = i
+                entries += indptr[document + 1] - indptr[document]
+                rows[i], own_squares[i] = document, squares[document]
             is_copied = entries <= max_copied
             n_touched = 0
             if is_copied:
                 if copied_indices.size < entries:
                     copied_indices, copied_values = np.empty(entries, np.int32), np.empty(entries, np.float32)
-                copied = Csr(np.empty(documents.size + 1, np.int64), copied_indices, copied_values)
-                n_touched = _gather(documents, X, position_of, touched, copied)
-                own_squares, rows = squares[documents], np.arange(documents.size, dtype=np.int32)
+                copied = Csr(np.empty(n_documents + 1, np.int64), copied_indices, copied_values)
+                n_touched = _gather(rows, n_documents, X, position_of, touched, copied)
+                for i in range(n_documents):
+                    rows[i] = i
         last = first
         while last < classes.size and last - first < LANES and groups[classes[last]] == group:
             last += 1
-        targets = np.zeros(documents.size, np.uint16)
+        for i in range(n_documents):
+            targets[i] = 0
         for i in range(first, last):
             for p in range(positives.indptr[classes[i]], positives.indptr[classes[i] + 1]):
                 targets[place_of[positives.indices[p]]] |= np.uint16(1) << np.uint16(i - first)
@@ -253,11 +265,12 @@ def train_classes(
                     column = prior.indices[p]
                     W[position_of[column] if is_copied else column, i - first] = prior.values[p]
         state = np.uint64(solver.seed) + np.uint64(classes[first])
-        bias = np.full(LANES, np.float32(solver.bias))
+        for lane in range(LANES):
+            bias[lane] = solver.bias
         if is_copied:
-            _descend(rows, targets, copied, own_squares, last - first, solver, state, 1, W, bias)
+            _descend(rows, n_documents, targets, copied, own_squares, last - first, solver, state, 1, W, bias)
         else:
-            _descend(documents, targets, X, squares, last - first, solver, state, _BLOCK, W, bias)
+            _descend(rows, n_documents, targets, X, own_squares, last - first, solver, state, _BLOCK, W, bias)
         n = n_touched if is_copied else W.shape[0]
         for i in range(first, last):
             kept = used
@@ -270,14 +283,21 @@ def train_classes(
                     used += 1
             counts[i] = used - kept
             biases[i] = bias[i - first]
-        W[:n] = 0.0
+        for j in range(n):
+            for lane in range(LANES):
+                W[j, lane] = 0.0
         first = last
     return classes.size
 
 
 @kernel
 def _gather(
-    documents: NDArray[np.int32], X: Csr, position_of: NDArray[np.int32], touched: NDArray[np.int32], copied: Csr
+    documents: NDArray[np.int32],
+    n_documents: int,
+    X: Csr,
+    position_of: NDArray[np.int32],
+    touched: NDArray[np.int32],
+    copied: Csr,
 ) -> int:
     """Copy documents side by side with their columns renumbered from 0; return how many columns there are.
 
@@ -287,7 +307,7 @@ def _gather(
     copied_indptr, copied_indices, copied_values = copied
     n = 0
     at = 0
-    for j in range(documents.size):
+    for j in range(n_documents):
         copied_indptr[j] = at
         for p in range(indptr[documents[j]], indptr[documents[j] + 1]):
             column = indices[p]
@@ -298,13 +318,14 @@ def _gather(
             copied_indices[at] = position_of[column]
             copied_values[at] = values[p]
             at += 1
-    copied_indptr[documents.size] = at
+    copied_indptr[n_documents] = at
     return n
 
 
 @fast_kernel
 def _descend(
     documents: NDArray[np.int32],
+    n: int,
     targets: NDArray[np.uint16],
     X: Csr,
     squares: NDArray[np.float32],
@@ -315,30 +336,34 @@ def _descend(
     W: NDArray[np.float32],
     b: NDArray[np.float32],
 ) -> None:
-    """Minimize the loss of each lane, into W and b, which hold the prior.
+    """Minimize the loss of each lane on n documents, into W and b, which hold the prior.
 
-    Each pass visits the documents in a new random order of blocks. Bit k of a target says whether the document is a
-    positive of lane k.
+    `squares` are the squared norms of these documents, one after the other. Each pass visits them in a new random order
+    of blocks. Bit k of a target says whether the document is a positive of lane k.
     """
     indptr, indices, values = X
-    n = documents.size
-    duals = np.zeros((n, LANES), np.float32)
-    order, shrunk = np.arange(n, dtype=np.int32), np.empty(n, np.int32)
-    # Lanes without a class are always skipped.
-    bounds = np.full((3, LANES), _INFINITY)
-    bounds[2, lanes:] = -_INFINITY
+    duals = np.empty((n, LANES), np.float32)
+    order, shrunk = np.empty(n, np.int32), np.empty(n, np.int32)
+    for i in range(n):
+        order[i] = i
+        for lane in range(LANES):
+            duals[i, lane] = 0.0
+    bounds = np.empty((3, LANES), np.float32)
+    for lane in range(LANES):
+        # Lanes without a class are always skipped.
+        bounds[2, lane] = _INFINITY if lane < lanes else -_INFINITY
     constants, outcome = np.empty(3, np.float32), np.zeros(1, np.int64)
     constants[0], constants[2] = np.float32(0.5 / solver.cost), np.float32(solver.bias_rate)
     active = n
     for _ in range(solver.max_iter):
-        bounds[0] = -_INFINITY
-        bounds[1] = _INFINITY
-        state = _shuffle(order[:active], block, state)
+        for lane in range(LANES):
+            bounds[0, lane], bounds[1, lane] = -_INFINITY, _INFINITY
+        state = _shuffle(order, active, block, state)
         kept = 0
         for at in range(active):
             i = order[at]
             document = documents[i]
-            constants[1] = 1 / (squares[document] + constants[2] + constants[0])
+            constants[1] = 1 / (squares[i] + constants[2] + constants[0])
             _visit(
                 indices, values, indptr[document], indptr[document + 1], W, b, targets, duals, i, constants, bounds,
                 outcome,
@@ -348,7 +373,8 @@ def _descend(
             else:
                 order[kept] = i
                 kept += 1
-        order[kept:active] = shrunk[: active - kept]
+        for at in range(kept, active):
+            order[at] = shrunk[at - kept]
         active = kept
         is_converged = True
         for lane in range(lanes):
@@ -358,13 +384,14 @@ def _descend(
             if active == n:
                 break
             active = n
-            bounds[2, :lanes] = _INFINITY
+            for lane in range(lanes):
+                bounds[2, lane] = _INFINITY
 
 
 @kernel
-def _shuffle(order: NDArray[np.int32], block: int, state: np.uint64) -> np.uint64:
-    """Shuffle blocks of this size, without the incomplete one at the end; return the next random state."""
-    for i in range(order.size // block - 1, 0, -1):
+def _shuffle(order: NDArray[np.int32], n: int, block: int, state: np.uint64) -> np.uint64:
+    """Shuffle blocks of this size among the first n, without the incomplete one; return the next random state."""
+    for i in range(n // block - 1, 0, -1):
         # Knuth's linear congruential generator: its high bits are good enough for a shuffle.
         state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from lightdxml.kernels.inverted_index import BLOCK_BITS, Postings, push
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
+from lightdxml.kernels.sorting import sort_ids
 from lightdxml.kernels.sparse import Csr
 
 
@@ -40,7 +41,8 @@ def best_leaves(
     n, size = biases.size, leaves.shape[1]
     scores, best, heap = np.empty(n, np.float32), np.empty(size, np.int32), np.empty(size, np.float32)
     for b in range(start, stop):
-        scores[:] = biases
+        for node in range(n):
+            scores[node] = biases[node]
         for i in range(document_indptr[b], document_indptr[b + 1]):
             value = values[i]
             for block in range(indptr.shape[0]):
@@ -63,5 +65,6 @@ def best_leaves(
                     if is_last and (found < size or scores[node] > heap[0]):
                         found = push(best, heap, found, node - first, scores[node])
             first += levels[level]
-        best.sort()
-        leaves[b] = best
+        sort_ids(best)
+        for i in range(size):
+            leaves[b, i] = best[i]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sorting import sort_ids
 from lightdxml.kernels.sparse import Csr, Pattern
 
 # Rows with at most this many columns are searched for repeats without sorting.
@@ -105,7 +106,11 @@ def _has_repeat(columns: NDArray[np.int32]) -> bool:
     """Return whether a column occurs twice; -1 may."""
     # Most rows are short: each column is compared with all before it. In a sorted copy, the one before is enough.
     is_long = columns.size > _SHORT
-    compared = np.sort(columns) if is_long else columns
+    compared = np.empty(columns.size, np.int32)
+    for i in range(columns.size):
+        compared[i] = columns[i]
+    if is_long:
+        sort_ids(compared)
     for i in range(1, columns.size):
         for j in range(i - 1 if is_long else 0, i):
             if compared[i] == compared[j] and compared[i] >= 0:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sorting import sort_by_score
 from lightdxml.kernels.sparse import Csr
 
 _MIN_LENGTH = 1e-30
@@ -41,10 +42,12 @@ def bisect(
     _add_row(members[second], rows, sums, 1)
     _multiply(members, rows, sums, products)
     _clear(members, rows, sums)
-    scores = products[:, 0] - products[:, 1]
+    scores = np.empty(n, np.float64)
+    for i in range(n):
+        scores[i] = products[i, 0] - products[i, 1]
     before = -np.inf
     for _ in range(max_iter):
-        members[:] = members[np.argsort(-scores, kind="mergesort")]
+        sort_by_score(members, scores)
         for i in range(n):
             _add_row(members[i], rows, sums, 0 if i < half else 1)
         _multiply(members, rows, sums, products)
@@ -73,17 +76,21 @@ def divide(members: NDArray[np.int32], sample: NDArray[np.int32], rows: Csr, sum
     half = (sample.size + 1) // 2
     for i in range(sample.size):
         _add_row(sample[i], rows, sums, 0 if i < half else 1)
-    products, lengths = np.empty((sample.size, 2), np.float64), np.zeros(2)
+    products = np.empty((sample.size, 2), np.float64)
     _multiply(sample, rows, sums, products)
-    for i in range(sample.size):
-        side = 0 if i < half else 1
-        lengths[side] += products[i, side]
-    lengths = np.maximum(np.sqrt(lengths), _MIN_LENGTH)
+    square_a = square_b = 0.0
+    for i in range(half):
+        square_a += products[i, 0]
+    for i in range(half, sample.size):
+        square_b += products[i, 1]
+    length_a, length_b = max(np.sqrt(square_a), _MIN_LENGTH), max(np.sqrt(square_b), _MIN_LENGTH)
     products = np.empty((members.size, 2), np.float64)
     _multiply(members, rows, sums, products)
     _clear(sample, rows, sums)
-    scores = products[:, 0] / lengths[0] - products[:, 1] / lengths[1]
-    members[:] = members[np.argsort(-scores, kind="mergesort")]
+    scores = np.empty(members.size, np.float64)
+    for i in range(members.size):
+        scores[i] = products[i, 0] / length_a - products[i, 1] / length_b
+    sort_by_score(members, scores)
 
 
 @kernel
@@ -114,7 +121,8 @@ def _clear(members: NDArray[np.int32], rows: Csr, sums: NDArray[np.float64]) -> 
     for row in members:
         total += indptr[row + 1] - indptr[row]
     if total > len(sums):
-        sums[:] = 0.0
+        for column in range(len(sums)):
+            sums[column, 0] = sums[column, 1] = 0.0
         return
     for row in members:
         for p in range(indptr[row], indptr[row + 1]):

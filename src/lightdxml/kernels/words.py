@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.sorting import sort_with_values
 
 # The entry of a character: its lower case, its kind (bits 24 and 25), and whether its lower case or its normal form
 # depends on the characters around it (bit 26).
@@ -178,9 +179,11 @@ def _by_shard(table: NDArray[np.uint64], n: int) -> tuple[NDArray[np.uint64], ND
     for slot in range(table.shape[0]):
         if table[slot, 0] != _NONE:
             indptr[(table[slot, 0] >> _TOP) + _ONE] += 1
-    indptr = np.cumsum(indptr)
+    following = np.zeros(SHARDS, np.int64)
+    for shard in range(SHARDS):
+        following[shard] = indptr[shard]
+        indptr[shard + 1] += indptr[shard]
     terms = np.empty((n, COLUMNS), np.uint64)
-    following = indptr.copy()
     for slot in range(table.shape[0]):
         if table[slot, 0] != _NONE:
             shard_of = table[slot, 0] >> _TOP
@@ -305,7 +308,7 @@ def weigh(
     for row in range(indptr.size - 1):
         first, n = indptr[row], indptr[row + 1] - indptr[row]
         own, weights = indices[first : first + n], counts[first : first + n]
-        _sort_by_column(own, weights)
+        sort_with_values(own, weights)
         length = 0.0
         for i in range(n):
             # Counts below 1 come from title_weight only. The logarithm of these would have no lower bound.
@@ -316,23 +319,3 @@ def weigh(
         for i in range(n):
             columns[first + i] = own[i]
             values[first + i] = weights[i] / length
-
-
-@kernel
-def _sort_by_column(columns: NDArray[np.int32], values: NDArray[np.float64]) -> None:
-    """Sort columns in place, and values with them: Shell's sort, whose gaps are powers of 9/4.
-
-    Not `np.argsort`: loading its compiled code imports much of Numba and SciPy, a tenth of a second at the first use.
-    """
-    gap = 1
-    while gap < columns.size:
-        gap = gap * 9 // 4 + 1
-    while gap > 1:
-        gap = max(1, (gap - 1) * 4 // 9)
-        for i in range(gap, columns.size):
-            column, value = columns[i], values[i]
-            j = i
-            while j >= gap and columns[j - gap] > column:
-                columns[j], values[j] = columns[j - gap], values[j - gap]
-                j -= gap
-            columns[j], values[j] = column, value
