@@ -209,6 +209,7 @@ _FAST = {
     "linear.work": 100_000_000,
     "linear.min_clusters": 20,
     "linear.tried_share": 0.1,
+    "validation_limit": 2000,
 }
 
 

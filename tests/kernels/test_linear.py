@@ -114,7 +114,7 @@ def test_the_solution_is_optimal_with_a_prior_and_an_anchored_bias(bias: tuple[f
 
 def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
     order = np.arange(50, dtype=np.int32)
-    linear._shuffle(order, 16, np.uint64(3))
+    linear._shuffle(order, 50, 16, np.uint64(3))
     assert sorted(order.tolist()) == list(range(50))
     assert order[48:].tolist() == [48, 49]
     firsts = order[:48:16]

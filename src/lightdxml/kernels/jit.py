@@ -9,6 +9,9 @@ import numba
 
 from lightdxml.kernels.cache import KernelCache
 
+# Its types do not know `no_cfunc_wrapper`: nobody calls kernels from C, and every wrapper takes time to compile.
+_njit: Any = numba.njit
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -19,7 +22,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     It runs without the interpreter lock, so that Python threads can share the work. Arithmetic is strict IEEE (no
     `fastmath`): the same input gives the same bits.
     """
-    return _cached(cast("Callable[P, R]", numba.njit(nogil=True, no_cfunc_wrapper=True)(function)))
+    return _cached(cast("Callable[P, R]", _njit(nogil=True, no_cfunc_wrapper=True)(function)))
 
 
 def fast_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -29,7 +32,7 @@ def fast_kernel(function: Callable[P, R]) -> Callable[P, R]:
     bits. NaN and infinity keep their meaning.
     """
     flags = {"reassoc", "contract", "nsz"}
-    return _cached(cast("Callable[P, R]", numba.njit(nogil=True, fastmath=flags, no_cfunc_wrapper=True)(function)))
+    return _cached(cast("Callable[P, R]", _njit(nogil=True, fastmath=flags, no_cfunc_wrapper=True)(function)))
 
 
 def _cached(function: Callable[P, R]) -> Callable[P, R]:

@@ -65,6 +65,7 @@ class OVA(Method):
 
     name = "ova"
     package = "sklearn"
+    distribution = "scikit-learn"
     defaults: ClassVar[Settings] = {"C": 1.0, "loss": "squared_hinge", "tol": 0.0001, "max_iter": 1000}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
