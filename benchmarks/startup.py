@@ -1,11 +1,12 @@
 """How long a user waits for the first answer: `python benchmarks/startup.py MODEL [--rounds 5]`.
 
-Every measurement is a process of its own, with compiled kernels in the cache. Prints the median wall time, the CPU time
-of the process, and its peak memory. MODEL is a folder with a model of texts.
+Every measurement is a process of its own, with byte code, as pip installs it, and with compiled kernels in the cache.
+Prints the median wall time, the CPU time of the process, and its peak memory. MODEL is a folder with a model of texts.
 
 - `import`: `import lightdxml`.
 - `--version`: the smallest command.
 - `predict`: `lightdxml predict MODEL -` with one line.
+- `predict, cold`: the same with an empty cache of kernels, once.
 - `first prediction`: seconds from the import to the first prediction of `Predictor`, and of `load`, which imports
   scikit-learn.
 - `single`: the median of 200 texts, one at a time, after the first.
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 TEXT = "draw random samples from a normal distribution"
@@ -38,11 +41,12 @@ print(json.dumps([first, sorted(times)[100]]))
 """
 
 
-def run(command: list[str]) -> tuple[float, float, float, str]:
+def run(command: list[str], **variables: str) -> tuple[float, float, float, str]:
     """Return wall time, CPU time, peak memory in MB, and what is printed."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | variables
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     out, _ = process.communicate(TEXT + "\n")
     wall = time.perf_counter() - start
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -68,6 +72,9 @@ def main() -> None:
         found = [run(command) for _ in range(rounds)]
         wall, cpu, peak = (statistics.median(float(one[i]) for one in found) for i in range(3))
         print(f"{name:28} {wall:7.2f} {cpu:7.2f} {peak:8,.0f}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        wall, cpu, peak, _ = run(commands["predict"], NUMBA_CACHE_DIR=folder)
+        print(f"{'predict, cold':28} {wall:7.2f} {cpu:7.2f} {peak:8,.0f}", flush=True)
     for name, load in (("Predictor.load", "lightdxml.Predictor.load"), ("load", "lightdxml.load")):
         program = FIRST.format(imports="lightdxml", load=load)
         firsts = [json.loads(run([sys.executable, "-c", program, model, TEXT])[3]) for _ in range(rounds)]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import sys
 
-# Imports make hundreds of thousands of objects that stay. With Python's threshold of 700 the collector would visit
-# them again and again: a tenth of a second.
-_GC_THRESHOLD = 100_000
+# Imports make hundreds of thousands of objects that stay. With Python's default threshold the collector would visit
+# them again and again: a tenth of a second, for commands that take one.
+_SHORT_COMMANDS, _GC_THRESHOLD = ("predict", "explain"), 100_000
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(_GC_THRESHOLD)
+    if sys.argv[1:] and sys.argv[1] in _SHORT_COMMANDS:
+        gc.set_threshold(_GC_THRESHOLD)
     try:
         from lightdxml.cli import run
 

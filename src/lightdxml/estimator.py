@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: `LightDXML().fit(X, Y).predict(X)`."""
+"""The estimator, one of scikit-learn's if that is installed: `LightDXML().fit(X, Y).predict(X)`."""
 
 from __future__ import annotations
 

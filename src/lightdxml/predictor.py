@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Predictor:
     """Predicts labels of documents with a trained model.
 
-    `LightDXML` predicts with it. Alone it starts a second sooner, because it does not import scikit-learn: use it in
+    `LightDXML` predicts with it. Alone it starts sooner, because it imports neither SciPy nor scikit-learn: use it in
     services and scripts that only predict.
 
     Parameters
@@ -87,7 +87,7 @@ class Predictor:
     def rank(self, X: Any, k: int = 5, *, tail: float = 0.0) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the k best labels of each document, and their scores; -1 and 0 for none.
 
-        There are no more columns than labels. `tail` is as in `predict`. With it a label that has one training document
+        There are no more columns than labels. `tail` is as in `predict`. A label that has one training document always
         keeps its score, and other scores are lower the more frequent the label is. They stay between 0 and 1.
         """
         _check_k(k)

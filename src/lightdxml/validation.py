@@ -129,7 +129,7 @@ def texts_of(X: Any) -> list[str] | None:
     """Return X as texts, None if it is a matrix."""
     if isinstance(X, str):
         raise ValueError("X is a single text: give a list of texts")
-    if getattr(X, "ndim", 1) == 2:
+    if hasattr(X, "nnz") or getattr(X, "ndim", 1) == 2:
         if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
             raise ValueError("X is a table with texts in it: give one column, as X['text']")
         return None
@@ -144,7 +144,7 @@ def texts_of(X: Any) -> list[str] | None:
 
 def _label_rows(Y: Any) -> list[list[Any]] | None:
     """Return Y as a list of labels for each document, None if it is a matrix."""
-    if getattr(Y, "ndim", 1) == 2:
+    if hasattr(Y, "nnz") or getattr(Y, "ndim", 1) == 2:
         return None
     if Y is None:
         raise ValueError(

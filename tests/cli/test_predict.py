@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import unicodedata
@@ -23,6 +24,7 @@ from lightdxml.cli import application
 from tests.support.commands import COMMAND, run, run_process
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS
+from tests.support.forging import change_manifest
 
 NAMES = [["cat, 🐈"], ["dog\n\t"], ["cat, 🐈", "dog\n\t"], []] * 10
 
@@ -183,6 +185,13 @@ def test_explain_shows_the_effect_of_tail(model: Path) -> None:
     assert sum(adds) == pytest.approx(best["score"], abs=1e-5)
     assert "(label frequency)" in run("explain", model, "a cat", "--tail", "1")
     assert "(label frequency)" not in run("explain", model, "a cat")
+
+
+def test_explain_shows_a_shift_at_tail_0(tmp_path: Path, model: Path) -> None:
+    """Its parts once did not add up to the score."""
+    shutil.copytree(model, tmp_path / "shifted")
+    change_manifest(tmp_path / "shifted", lambda manifest: manifest["tail"].update(lowest=0.5, highest=1.0))
+    assert "(label frequency)" in run("explain", tmp_path / "shifted", "a cat")
 
 
 def test_predict_passes_tail_on(model: Path) -> None:

@@ -20,6 +20,7 @@ from lightdxml.data.dataset import Dataset, Texts
 from lightdxml.kernels import parallel, words
 from lightdxml.resources.system import MemoryLimitError
 from lightdxml.text import tfidf, tokenizer
+from lightdxml.text.features import FeatureRows
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 
 LATIN = ["Über die Größe", "naïve CAFÉ, café!", "ÅNGSTRÖM and café x y", "über naïve_2 größe 42", "", "... !"]
@@ -260,3 +261,28 @@ def test_a_memory_limit_is_checked_while_terms_are_counted() -> None:
     """Random words have far more pairs than an estimate from the length of the texts expects."""
     with pytest.raises(MemoryLimitError, match=r"counting the words of the texts needs .* left of the limit: raise it"):
         tfidf.fit(["a black cat", "a white cat"] * 10, memory_limit=1_000_000)
+
+
+def test_the_table_of_the_basic_plane_is_a_part_of_the_full_one() -> None:
+    full = tokenizer.characters(tokenizer.code_points("\U0001f600"))
+    basic = tokenizer.characters(tokenizer.code_points("a\uffee"))
+    np.testing.assert_array_equal(basic[:0x10000], full[:0x10000])
+    # Its normal form is beyond the basic plane.
+    vectorizer, X = tfidf.fit(["\ufacf cat", "\U0002284a cat"], TextOptions(min_df=2))
+    assert vectorizer.vocabulary == ["cat", "\U0002284a", "\U0002284a cat"]
+    assert X.nnz == 6
+
+
+def test_features_without_scipy_are_those_of_the_matrix() -> None:
+    texts = ["my black cat", "my white cat", "", "my white dog"]
+    vectorizer, X = tfidf.fit(texts)
+    rows = tfidf.features(vectorizer, texts)
+    assert (rows.shape, rows.nnz) == (X.shape, X.nnz)
+    for part in (slice(0, 2), slice(1, None), slice(2, 2), slice(3, 1), slice(-2, None)):
+        same_bits(as_matrix(rows[part]), X[part])
+    for i in (0, 2, -1):
+        same_bits(as_matrix(rows[i]), X[i])
+
+
+def as_matrix(rows: FeatureRows) -> csr_matrix:
+    return csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)

@@ -90,8 +90,23 @@ def test_the_strength_of_tail_is_the_weakest_that_serves_rare_labels_best() -> N
     curve = choose.tail_curve(run, both_labels(4), scores, (0.0, 0.01, 1.0))
     # Of equal scores the lower label wins, unless the rarer one is preferred.
     assert [measured["PSP@1"] for _, measured in curve] == [0, 100, 100]
-    assert choose.choose_tail(run, both_labels(4), scores, 7.0) == (0.01, 0.01)
+    assert choose.choose_tail(run, both_labels(4), scores, 7.0) == (0.0, 0.01)
     assert choose.choose_tail(run_of(), both_labels(4), scores, 7.0) == (0.0, 7.0), "with few documents the default"
+
+
+def test_at_0_the_shift_costs_no_precision_and_is_not_above_that_at_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    precisions = {0.0: 50.0, 0.02: 49.0, 0.05: 51.0, 0.3: 50.0, 1.0: 40.0, 2.0: 55.0}
+    rare = {0.0: 20.0, 0.02: 25.0, 0.05: 22.0, 0.3: 24.0, 1.0: 30.0, 2.0: 28.0}
+
+    def curve(*_: Any) -> Any:
+        names = [("P", precisions), ("PSP", rare)]
+        return [(s, {f"{name}@{k}": values[s] for name, values in names for k in (1, 3, 5)}) for s in precisions]
+
+    monkeypatch.setattr(choose, "tail_curve", curve)
+    labels, scores = both_labels(4), np.full((4, 2), 0.5, dtype=np.float32)
+    enough = run_of(blend__tail_documents=4, blend__min_documents=4)
+    assert choose.choose_tail(enough, labels, scores, 7.0) == (0.3, 1.0)
+    assert choose.choose_tail(run_of(blend__tail_documents=4), labels, scores, 7.0) == (0.0, 1.0)
 
 
 def test_a_document_without_features_counts_as_wrong() -> None:

@@ -58,8 +58,8 @@ class _Notes(logging.Handler):
     """Shows what the package logs."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one message."""
-        note(record.getMessage())
+        """Print one message, above a progress bar if there is one: rich redirects standard error meanwhile."""
+        print(printable(record.getMessage()), file=sys.stderr)
 
 
 def run() -> None:
@@ -74,7 +74,7 @@ def run() -> None:
             stream.reconfigure(errors="replace")
     logger = logging.getLogger("lightdxml")
     logger.setLevel(logging.INFO)
-    logger.addHandler(_Notes())
+    logger.handlers = [_Notes()]
     warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")
     # A command that is named needs no other one. This saves a tenth of a second.
     wanted = sys.argv[1:2]

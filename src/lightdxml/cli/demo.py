@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,8 @@ def run(
 ) -> None:
     """Run the main commands on built-in data: train, evaluate, explain, report.
 
-    The documents are the docstrings of the installed NumPy, SciPy and scikit-learn. The labels of a function are the
-    functions that its "See Also" section names.
+    The documents are the docstrings of NumPy, SciPy and, if it is installed, scikit-learn. The labels of a function are
+    the functions that its "See Also" section names.
 
     Example: `lightdxml demo`
     """
@@ -30,10 +31,10 @@ def run(
     _show(f'lightdxml explain {model} "{_TEXT}"')
     explain.run(model, _TEXT)
     _show(f"lightdxml report {model} --data see-also")
-    try:
+    if find_spec("matplotlib"):
         report.run(model, "see-also")
-    except ImportError as error:
-        say(str(error))
+    else:
+        say('Reports need matplotlib: pip install "lightdxml[plots]"')
     say(f"\nTry it with your own texts, one per line: lightdxml predict {model} FILE")
 
 

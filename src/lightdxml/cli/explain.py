@@ -28,8 +28,8 @@ def run(
 ) -> None:
     """Show how much each word of a text adds to the scores of its best labels.
 
-    A score is the sum of a base score, which a text without words would get, and the contribution of each word. With
-    --tail, the frequency of the label contributes too.
+    A score is the sum of a base score, which a text without words would get, and the contribution of each word. The
+    frequency of the label may contribute too.
 
     Example: `lightdxml explain my-model "solve a linear system of equations"`
     """
@@ -49,7 +49,7 @@ def run(
     if not found:
         say("The model knows none of these words, so it predicts no labels.")
     for explanation in found:
-        _show(explanation, words, tail)
+        _show(explanation, words)
 
 
 def _as_json(one: Explanation) -> dict[str, object]:
@@ -57,12 +57,12 @@ def _as_json(one: Explanation) -> dict[str, object]:
     return {"label": one.label, "score": one.score, "base": one.base, "tail": one.tail, "words": words}
 
 
-def _show(explanation: Explanation, words: int, tail: float) -> None:
+def _show(explanation: Explanation, words: int) -> None:
     console.print(f"\n{' '.join(str(explanation.label).split())}  {explanation.score:.3f}", style="bold", markup=False)
     rows, rest = list(explanation.parts[:words]), explanation.parts[words:]
     if rest:
         rows.append((f"({len(rest)} more)", sum(value for _, value in rest)))
-    if tail > 0:
+    if explanation.tail:
         rows.append((_TAIL, explanation.tail))
     widest = max([len(str(word)) for word, _ in rows] + [len(_BASE)])
     largest = max([abs(value) for _, value in rows] + [1e-9])

@@ -23,6 +23,11 @@ _MODULES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Name what there is to use, also before it is imported."""
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import a reader or writer when it is first asked for: prediction needs few of them, and not SciPy."""
     if name not in _MODULES:

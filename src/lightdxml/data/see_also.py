@@ -1,4 +1,4 @@
-"""The data set `see-also`: the "See Also" graph of the installed NumPy, SciPy and scikit-learn."""
+"""The data set `see-also`: the "See Also" graph of NumPy, SciPy and, if it is installed, scikit-learn."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def build() -> Dataset:
     A document is a public function, class, method or attribute. Its id is its dotted name, its text the sentences of
     its docstring, and its labels are the names in its "See Also" section. The data set depends only on the installed
     versions. A hash of the id puts one document in five into the test split, so a document that two versions share is
-    in the same split. There are about 2,000 documents and 1,700 labels.
+    in the same split. There are about 2,000 documents and labels, fewer without scikit-learn.
 
     Raises
     ------

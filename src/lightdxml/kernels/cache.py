@@ -137,6 +137,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             # Compiled code needs only the functions that allocate memory.
             nrt.rtsys.initialize(target_context)
             return self._load_overload(sig, target_context)
+        except AttributeError:
+            # Another version of Numba.
+            return super().load_overload(sig, target_context)
         except Exception:
             return None
 
@@ -160,7 +163,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 
 @lru_cache(maxsize=1)
 def _announce() -> None:
-    logging.getLogger("lightdxml").info("compiling for this machine, which takes some seconds, once")
+    folder = cache_folder()
+    again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time it is loaded from disk"
+    logging.getLogger("lightdxml").info("compiling for this machine: some seconds, half a minute to train%s", again)
 
 
 @lru_cache(maxsize=1)

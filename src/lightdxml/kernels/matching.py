@@ -1,4 +1,7 @@
-"""The best clusters of labels for documents: sums of hinge penalties along paths of a tree."""
+"""The best clusters of labels for documents: sums of hinge penalties along paths of a tree.
+
+They only pick hard negatives, for which the penalty without an exponential is good enough.
+"""
 
 from __future__ import annotations
 

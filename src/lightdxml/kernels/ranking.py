@@ -198,9 +198,9 @@ def top_of_rows(
     start: int,
     stop: int,
     labels: NDArray[np.int32],
-    scores: NDArray[np.float32],
+    scores: NDArray[Any],
     best_labels: NDArray[np.int32],
-    best_scores: NDArray[np.float32],
+    best_scores: NDArray[Any],
 ) -> None:
     """Fill best_labels[start:stop] and best_scores[start:stop] with each row's highest scores, best first.
 
@@ -208,8 +208,8 @@ def top_of_rows(
     """
     for row in range(start, stop):
         own_labels, own_scores = best_labels[row], best_scores[row]
-        own_labels[:] = -1
-        own_scores[:] = 0.0
+        for i in range(own_labels.size):
+            own_labels[i], own_scores[i] = -1, 0.0
         n = 0
         for i in range(labels.shape[1]):
             if labels[row, i] >= 0:

@@ -20,7 +20,7 @@ class Csr(NamedTuple):
 
     @classmethod
     def of(cls, matrix: csr_matrix) -> Csr:
-        """Return the arrays of a matrix of SciPy."""
+        """Return the arrays of a matrix of SciPy, or of `text.features.FeatureRows`."""
         return cls(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
 
 

@@ -33,7 +33,7 @@ class Blend(Protocol):
     def weights(self) -> dict[str, float]:
         """The weight of each view; views without one are not evaluated."""
 
-    def combine(self, log_scores: LogScores) -> NDArray[np.float32]:
+    def combine(self, log_scores: LogScores) -> NDArray[Any]:
         """Return the score, from 0 to 1, of each candidate."""
 
     def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
@@ -97,9 +97,9 @@ class LogLinearBlend:
 
     weights: dict[str, float]
 
-    def combine(self, log_scores: LogScores) -> NDArray[np.float32]:
-        """Return the blended score."""
-        return np.exp(weighted_sum(log_scores, self.weights))
+    def combine(self, log_scores: LogScores) -> NDArray[np.float64]:
+        """Return the blended score. In float32, all of a document's scores may be too small to tell apart."""
+        return np.exp(weighted_sum(log_scores, self.weights).astype(np.float64))
 
     def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
         """Return what each feature adds to the score."""
@@ -165,15 +165,14 @@ def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32
     return np.log(inverse / rarest).astype(np.float32)
 
 
-def shifted(scores: NDArray[np.float32], rare: NDArray[np.float32], strength: float) -> NDArray[np.float32]:
+def shifted(scores: NDArray[Any], rare: NDArray[np.float32], strength: float) -> NDArray[Any]:
     """Return scores that are lower the more frequent their labels are; they stay between 0 and 1.
 
     >>> shifted(np.array([0.5, 0.5], dtype=np.float32), np.log(np.array([1, 0.5], dtype=np.float32)), 1.0).tolist()
     [0.5, 0.25]
     """
-    factors: NDArray[np.float32] = np.exp(np.float32(strength) * rare)
-    factors *= scores
-    return factors
+    factors = np.exp(np.float32(strength) * rare)
+    return factors * scores
 
 
 def sigmoid(x: Any) -> Any:
@@ -186,9 +185,7 @@ def sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1 / (1 + low), low / (1 + low))
 
 
-def top_k(
-    labels: NDArray[np.int32], scores: NDArray[np.float32], k: int
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+def top_k(labels: NDArray[np.int32], scores: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k labels of the highest scores, best first, ties by label; -1 for none.
 
     >>> labels, scores = np.array([[7, 5, -1]], dtype=np.int32), np.array([[0.5, 0.5, 0.9]], dtype=np.float32)
@@ -196,10 +193,10 @@ def top_k(
     [[5, 7, -1]]
     """
     best_labels = np.empty((len(labels), k), dtype=np.int32)
-    best_scores = np.empty((len(labels), k), dtype=np.float32)
+    best_scores = np.empty((len(labels), k), dtype=scores.dtype)
 
     def fill(first: int, last: int) -> None:
         ranking.top_of_rows(first, last, labels, scores, best_labels, best_scores)
 
     parallel.over(fill, len(labels))
-    return best_labels, best_scores
+    return best_labels, best_scores.astype(np.float32, copy=False)

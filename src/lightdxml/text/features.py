@@ -36,7 +36,8 @@ class FeatureRows:
 
     def __getitem__(self, rows: slice | int) -> FeatureRows:
         """Return some consecutive documents, or one, as a matrix again."""
-        start, stop, _ = (slice(rows, rows + 1) if isinstance(rows, int) else rows).indices(self.shape[0])
-        first, last = self.indptr[start], self.indptr[max(start, stop)]
-        indptr = self.indptr[start : max(start, stop) + 1] - first
+        some = range(self.shape[0])[rows if isinstance(rows, slice) else slice(rows, rows + 1 or None)]
+        start, stop = some.start, max(some.start, some.stop)
+        first, last = self.indptr[start], self.indptr[stop]
+        indptr = self.indptr[start : stop + 1] - first
         return FeatureRows(indptr, self.indices[first:last], self.data[first:last], self.n_columns)

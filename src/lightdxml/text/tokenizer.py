@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ _HANGUL_JAMO = slice(0x1100, 0x11FF + 1)
 # Code points from here on are selectors, tags and private use, not characters of words.
 _ASSIGNED = 0x40000
 _BASIC = 0x10000
+# Without it, every thread would make the table that all of them need first.
+_making_table = Lock()
 _CODE_POINTS = 0x110000
 _LONGEST = 2**31 - 1
 _CHUNK_DOCUMENTS = 2048
@@ -124,7 +127,8 @@ def characters(codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
     A table of the basic plane, enough for most texts, is made in a quarter of the time.
     """
-    return _characters(_BASIC if codes.max(initial=0) < _BASIC else _ASSIGNED)
+    with _making_table:
+        return _characters(_BASIC if codes.max(initial=0) < _BASIC else _ASSIGNED)
 
 
 @lru_cache(maxsize=2)

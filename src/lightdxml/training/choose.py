@@ -171,14 +171,20 @@ def choose_tail(
 ) -> tuple[float, float]:
     """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
 
-    At 0, the best PSP that costs no P; at 1, the best PSP. The lowest strength of equals.
+    At 1, the best PSP. At 0, the best PSP that costs no P; this is a comparison of close numbers, so it takes as many
+    documents as the choice of weights. The lowest strength of equals.
     """
-    if run.data.Y_validation.shape[0] < run.config.blend.tail_documents:
+    options, n = run.config.blend, run.data.Y_validation.shape[0]
+    if n < options.tail_documents:
         return 0.0, default
     results = tail_curve(run, labels, scores, STRENGTHS)
+    highest = _best_for_rare(results)
+    if n < options.min_documents:
+        return 0.0, highest
     plain = results[0][1]
-    free = [one for one in results if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]
-    lowest, highest = (
-        max(some, key=lambda result: (mean_precision(result[1], "PSP"), -result[0]))[0] for some in (free, results)
-    )
-    return lowest, highest
+    weaker = [(strength, metrics) for strength, metrics in results if strength <= highest]
+    return _best_for_rare([one for one in weaker if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]), highest
+
+
+def _best_for_rare(results: Sequence[tuple[float, Metrics]]) -> float:
+    return max(results, key=lambda result: (mean_precision(result[1], "PSP"), -result[0]))[0]

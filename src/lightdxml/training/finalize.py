@@ -152,7 +152,7 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         strengths = [shift.strength(tail) for tail in choose.TAILS]
         measured = choose.tail_curve(run, candidates.labels, scores, strengths)
         curve = [(tail, metrics) for tail, (_, metrics) in zip(choose.TAILS, measured, strict=True)]
-        run.progress(phase, 1, strength=shift.highest, curve=curve)
+        run.progress(phase, 1, lowest=shift.lowest, highest=shift.highest, curve=curve)
     return Model(
         views=run.views,
         blend=blend,

@@ -15,7 +15,7 @@ from lightdxml.kernels.precision import as_bits, rounded
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, expect, in_range, is_ascending, is_indptr
 
-# Of 0, 2, 3, 4 and 6 (0: the squared hinge loss instead), 4 ranked validation documents of six data sets best.
+# Of 3, 4 and 6 it has the best sum of P over six data sets (decision 040).
 SLOPE = 4.0
 _MAX_EXPONENT = 80.0
 _DOCUMENTS = 256

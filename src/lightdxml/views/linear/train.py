@@ -129,8 +129,8 @@ def _ranked(run: Run, index: InvertedIndex, batch: Batch) -> NDArray[np.int32]:
         matcher = match(run, 0)
         paths = np.where(labels[:, :, None] >= 0, matcher.paths(matcher.clusters[labels]), -1)
         clusters = paths.reshape(len(labels), -1)
-        penalties = log_sigmoid(margins_of(matcher.index, batch, clusters), clusters)
-        scores += np.float32(_TREE_WEIGHT) * penalties.reshape(paths.shape).sum(axis=2)
+        log_scores = log_sigmoid(margins_of(matcher.index, batch, clusters), clusters)
+        scores += np.float32(_TREE_WEIGHT) * log_scores.reshape(paths.shape).sum(axis=2)
     scores[labels < 0] = -np.inf
     order = np.argsort(-scores, axis=1, kind="stable")[:, : max(_CUTS)]
     return np.take_along_axis(labels, order, axis=1)

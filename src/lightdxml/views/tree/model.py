@@ -180,6 +180,6 @@ class TreeView:
 def _log_score(tree: LabelTree, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
     clusters = np.where(labels[:, :, None] >= 0, tree.paths[labels], -1).reshape(len(labels), -1)
     margins = margins_of(tree.clusters, batch, clusters)
-    penalties = np.where(clusters >= 0, log_sigmoid(margins, clusters), _UNKNOWN)
-    total: NDArray[np.float32] = penalties.reshape(*labels.shape, tree.paths.shape[1]).sum(axis=2)
+    log_scores = np.where(clusters >= 0, log_sigmoid(margins, clusters), _UNKNOWN)
+    total: NDArray[np.float32] = log_scores.reshape(*labels.shape, tree.paths.shape[1]).sum(axis=2)
     return np.where(labels >= 0, total + log_sigmoid(margins_of(tree.labels, batch, labels), labels), 0)
