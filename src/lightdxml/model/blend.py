@@ -89,7 +89,7 @@ class LogLinearBlend:
     Examples
     --------
     >>> scores = {"linear": np.log(np.array([[0.25]], dtype=np.float32))}
-    >>> LogLinearBlend({"linear": 0.5}).combine(scores).tolist()
+    >>> LogLinearBlend({"linear": 0.5}).combine(scores).round(3).tolist()
     [[0.5]]
     """
 
@@ -171,8 +171,8 @@ def shifted(scores: NDArray[Any], rare: NDArray[np.float32], strength: float) ->
     >>> shifted(np.array([0.5, 0.5], dtype=np.float32), np.log(np.array([1, 0.5], dtype=np.float32)), 1.0).tolist()
     [0.5, 0.25]
     """
-    factors = np.exp(np.float32(strength) * rare)
-    return factors * scores
+    lower: NDArray[Any] = np.exp(np.float32(strength) * rare) * scores
+    return lower
 
 
 def sigmoid(x: Any) -> Any:

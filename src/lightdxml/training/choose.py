@@ -171,8 +171,8 @@ def choose_tail(
 ) -> tuple[float, float]:
     """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
 
-    At 1, the best PSP. At 0, the best PSP that costs no P; this is a comparison of close numbers, so it takes as many
-    documents as the choice of weights. The lowest strength of equals.
+    At 1, the best PSP. At 0, the best PSP with which the mean of P@1, P@3 and P@5 is not lower, and none of them lower
+    by more than a tolerance. This compares close numbers, so it takes as many documents as the choice of weights.
     """
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
@@ -182,8 +182,14 @@ def choose_tail(
     if n < options.min_documents:
         return 0.0, highest
     plain = results[0][1]
-    weaker = [(strength, metrics) for strength, metrics in results if strength <= highest]
-    return _best_for_rare([one for one in weaker if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]), highest
+    free = [
+        (strength, metrics)
+        for strength, metrics in results
+        if strength <= highest
+        and mean_precision(metrics) >= mean_precision(plain)
+        and all(metrics[f"P@{k}"] >= plain[f"P@{k}"] - options.tail_tolerance for k in CUTS)
+    ]
+    return _best_for_rare(free), highest
 
 
 def _best_for_rare(results: Sequence[tuple[float, Metrics]]) -> float:
