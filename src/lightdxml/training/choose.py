@@ -171,8 +171,8 @@ def choose_tail(
 ) -> tuple[float, float]:
     """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
 
-    At 1, the best PSP. At 0, the best PSP with which the mean of P@1, P@3 and P@5 is not lower, and none of them lower
-    by more than a tolerance. This compares close numbers, so it takes as many documents as the choice of weights.
+    At 1, the best PSP. At 0, the best PSP with which none of P@1, P@3 and P@5 is lower. This compares close numbers, so
+    it takes as many documents as the choice of weights. The lowest strength of equals.
     """
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
@@ -182,13 +182,8 @@ def choose_tail(
     if n < options.min_documents:
         return 0.0, highest
     plain = results[0][1]
-    free = [
-        (strength, metrics)
-        for strength, metrics in results
-        if strength <= highest
-        and mean_precision(metrics) >= mean_precision(plain)
-        and all(metrics[f"P@{k}"] >= plain[f"P@{k}"] - options.tail_tolerance for k in CUTS)
-    ]
+    weaker = [(strength, metrics) for strength, metrics in results if strength <= highest]
+    free = [one for one in weaker if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]
     return _best_for_rare(free), highest
 
 
