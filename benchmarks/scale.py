@@ -31,7 +31,7 @@ from lightdxml import load as load_model
 from lightdxml.config import Config, changed
 from lightdxml.data import Split, load
 from lightdxml.metrics import evaluate
-from lightdxml.model.blend import PaperBlend
+from lightdxml.model.blend import PaperBlend, TailShift
 from lightdxml.model.model import Model, predict
 from lightdxml.progress import peak_memory
 from lightdxml.validation import check_features, validation_size
@@ -206,7 +206,7 @@ def measure_prediction(point: Point) -> Point:
         "nearness": NearnessView(encoder, labels, index, k),
         "classifier": ClassifierView(encoder, np.concatenate([vectors, np.zeros((n, 1), np.float16)], axis=1)),
     }
-    model = Model(views, PaperBlend(0.5), config, WORDS, np.ones(n, dtype=np.int32), n, 0.0)
+    model = Model(views, PaperBlend(0.5), config, WORDS, np.ones(n, dtype=np.int32), n, TailShift(0.0, 0.0))
     X = csr_matrix((np.ones(5000, np.float32), rng.integers(0, WORDS, 5000), np.arange(5001)), (5000, WORDS))
     predict(model, X[:1000], 5)
     _, batch = timed(predict, model, X, 5)
