@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lightdxml.cli import evaluate, explain, report, train
-from lightdxml.cli.output import console, say
+from lightdxml.cli.output import console, require_plots, say
 
 _TEXT = "draw random samples from a normal distribution"
 
@@ -31,10 +30,12 @@ def run(
     _show(f'lightdxml explain {model} "{_TEXT}"')
     explain.run(model, _TEXT)
     _show(f"lightdxml report {model} --data see-also")
-    if find_spec("matplotlib"):
-        report.run(model, "see-also")
+    try:
+        require_plots()
+    except ImportError as error:
+        say(str(error))
     else:
-        say('Reports need matplotlib: pip install "lightdxml[plots]"')
+        report.run(model, "see-also")
     say(f"\nTry it with your own texts, one per line: lightdxml predict {model} FILE")
 
 

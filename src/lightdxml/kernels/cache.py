@@ -164,8 +164,10 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 @lru_cache(maxsize=1)
 def _announce() -> None:
     folder = cache_folder()
-    again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time it is loaded from disk"
-    logging.getLogger("lightdxml").info("compiling for this machine: some seconds, half a minute to train%s", again)
+    again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time, compiled code is loaded from disk"
+    logging.getLogger("lightdxml").info(
+        "compiling for this machine: seconds to predict, half a minute to train%s", again
+    )
 
 
 @lru_cache(maxsize=1)

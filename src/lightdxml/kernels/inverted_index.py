@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
-from lightdxml.kernels.sorting import sort_ids
+from lightdxml.kernels.sorting import sort_with_values
 from lightdxml.kernels.sparse import Csr
 
 BLOCK_BITS = 16
@@ -151,7 +151,7 @@ def score_known(
                 slots[known[b, i]] = 1
                 n += 1
         wanted = distinct[:n]
-        sort_ids(wanted)
+        sort_with_values(wanted, totals)
         for i in range(n):
             slots[wanted[i]] = i + 1
             totals[i] = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
-from lightdxml.kernels.sorting import sort_ids
+from lightdxml.kernels.sorting import sort_with_values
 from lightdxml.kernels.sparse import Csr, Pattern
 
 # Rows with at most this many columns are searched for repeats without sorting.
@@ -110,7 +110,8 @@ def _has_repeat(columns: NDArray[np.int32]) -> bool:
     for i in range(columns.size):
         compared[i] = columns[i]
     if is_long:
-        sort_ids(compared)
+        # There are no values to move.
+        sort_with_values(compared, compared)
     for i in range(1, columns.size):
         for j in range(i - 1 if is_long else 0, i):
             if compared[i] == compared[j] and compared[i] >= 0:

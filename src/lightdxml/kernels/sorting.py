@@ -11,25 +11,8 @@ from lightdxml.kernels.jit import kernel
 
 
 @kernel
-def sort_ids(ids: NDArray[np.int32]) -> None:
-    """Sort ids in place, in ascending order: Shell's sort, whose gaps are about powers of 9/4."""
-    gap = 1
-    while gap < ids.size:
-        gap = gap * 9 // 4 + 1
-    while gap > 1:
-        gap = max(1, (gap - 1) * 4 // 9)
-        for i in range(gap, ids.size):
-            one = ids[i]
-            j = i
-            while j >= gap and ids[j - gap] > one:
-                ids[j] = ids[j - gap]
-                j -= gap
-            ids[j] = one
-
-
-@kernel
 def sort_with_values(ids: NDArray[np.int32], values: NDArray[Any]) -> None:
-    """Sort ids in place as `sort_ids` does, and values with them."""
+    """Sort ids in place, in ascending order, and values with them: Shell's sort, whose gaps are about powers of 9/4."""
     gap = 1
     while gap < ids.size:
         gap = gap * 9 // 4 + 1
