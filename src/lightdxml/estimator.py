@@ -24,6 +24,7 @@ from lightdxml.sklearn_base import BaseEstimator, NotFittedError
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
+from lightdxml.training import compilation
 from lightdxml.training.callbacks import DivergedError
 from lightdxml.training.fit import CheckpointOptions, hold_out, train
 from lightdxml.validation import (
@@ -225,7 +226,7 @@ class LightDXML(BaseEstimator):
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
         progress, history = Progress(self.verbose), History()
-        with parallel.use_threads(threads_of(self.n_jobs)):
+        with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config):
             vectorizer = None
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)

@@ -136,7 +136,7 @@ def raise_in_batch(monkeypatch: pytest.MonkeyPatch, at: int, error: type[BaseExc
             raise error
         return train_batch(*arguments)
 
-    monkeypatch.setattr(fit, "_compile", lambda *_: None)  # its batches do not count
+    monkeypatch.setattr(fit, "compile_kernels", lambda *_: None)  # its batches do not count
     monkeypatch.setattr(train_classifier, "train_batch", counting)
 
 

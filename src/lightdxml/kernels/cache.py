@@ -90,6 +90,13 @@ def _stamp() -> str:
     return digest.hexdigest()
 
 
+def is_compiled(function: Any) -> bool:
+    """Return whether the cache holds this version of a kernel."""
+    folder, kernel = cache_folder(), getattr(function, "py_func", function)
+    name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__qualname__}"
+    return folder is not None and any(folder.glob(f"{name}-*{_stamp()[:12]}{_INDEX}"))
+
+
 class _Locator:
     """Tells Numba where one function is cached, and when that is out of date."""
 

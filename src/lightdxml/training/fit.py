@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -15,10 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import index as indexes
-from lightdxml.config import Config, changed, resolved, walk
+from lightdxml.config import Config, resolved, walk
 from lightdxml.kernels import blas
-from lightdxml.kernels.cache import cache_folder
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, Identity, is_in, locked
 from lightdxml.persistence.spill import FEATURES, spill_directory
@@ -35,6 +32,7 @@ from lightdxml.training.callbacks import (
     HistoryLog,
     ProgressBars,
 )
+from lightdxml.training.compilation import compile_kernels
 from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
@@ -42,9 +40,6 @@ from lightdxml.validation import check_dev, check_features, check_labels, check_
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 6
-_WORTH_SAYING = 1.0
-# Documents and labels of the toy that compiles all kernels: enough for RaBitQ to sample some blocks of codes.
-_TOY = 256
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,7 @@ def train(
     config = resolved(config, n_documents, n_features, prepared.vectors is not None)
     history = History()
     with history.phase("compile"):
-        _compile(prepared.data, config, progress)
+        compile_kernels(prepared.data, config, progress)
     with history.phase("memory estimate"):
         need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     history.entries[-1]["estimated_mb"] = need.total / 1e6
@@ -216,28 +211,6 @@ def _diverged_error(run: Run, reason: Diverged) -> DivergedError:
     kept = None if best is None else dense_model(run, best)
     note = "" if kept is None else f"; the model of validation P@1 {kept.metrics['P@1']:.2f} is kept"
     return DivergedError(f"training diverged in {reason.where}{note}: {reason.advice}", kept, run.history)
-
-
-def _compile(data: TrainingData, config: Config, progress: Progress) -> None:
-    """Train a toy, which compiles every kernel that training these data needs, or loads it from disk."""
-    start = time.perf_counter()
-    toy = csr_matrix(np.eye(_TOY, dtype=np.float32))
-    kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
-    small = {
-        "dim": 8, "shortlist_size": 1, "index": kind, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
-        "dense.refresh_every": 1, "linear.work": 0, "tree.sample": 8,
-    }  # fmt: skip
-    # Some labels have held-out documents only, so that the refit has something to do.
-    parts = toy[_TOY // 4 :], toy[: _TOY // 4]
-    run = Run(TrainingData(parts[0], parts[0], parts[1], parts[1], held_out=True), changed(config, small))
-    if config.dense.enabled:
-        run.cycle = state.start(run.data, run.config, None)
-    with blas.on_one_thread():
-        _train(run)
-    seconds = time.perf_counter() - start
-    if seconds > _WORTH_SAYING:
-        cached = "" if cache_folder() is None else "; next time they are loaded from disk"
-        progress.say(f"kernels compiled in {seconds:.1f} s{cached}")
 
 
 def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32] | None) -> str:

@@ -1,0 +1,95 @@
+"""Compile all kernels that a training run needs, or load them from disk, before it starts.
+
+Numba compiles on one core. A first training run therefore has a helper: a second process that compiles the kernels of
+the sparse views, while this one compiles those of the texts and of the dense views. They meet in the cache on disk.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from lightdxml import index as indexes
+from lightdxml.config import Config, changed, from_json
+from lightdxml.kernels import blas, parallel
+from lightdxml.kernels.cache import cache_folder, is_compiled
+from lightdxml.kernels.linear import train_classes
+from lightdxml.progress import Progress
+from lightdxml.training import cycle, state
+from lightdxml.training.finalize import finalize
+from lightdxml.training.run import Run, TrainingData
+
+_WORTH_SAYING = 1.0
+# Documents and labels of the toy that compiles all kernels: enough for RaBitQ to sample some blocks of codes.
+_TOY = 256
+_ALL_DOCUMENTS = 1_000_000
+# The helper imports from where this process does, and not from the current folder.
+_HELPER = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from lightdxml.training.compilation import compile_sparse
+compile_sparse(sys.argv[2])
+"""
+
+
+@contextmanager
+def helper(config: Config) -> Iterator[None]:
+    """Compile kernels in a second process inside the `with` block, if they are not on disk yet."""
+    if is_compiled(train_classes) or cache_folder() is None or parallel.thread_count() < 2 or not sys.executable:
+        yield
+        return
+    arguments = [sys.executable, "-c", _HELPER, json.dumps(sys.path), json.dumps(asdict(config))]
+    quiet = subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet)
+    except OSError:
+        # It only saves time.
+        yield
+        return
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def compile_sparse(config: str) -> None:
+    """Compile the kernels of the sparse views, in another order than `compile_kernels`: what the helper does."""
+    sparse = changed(from_json(json.loads(config)), {"dense": "never", "linear": True})
+    _train_toy(changed(sparse, {"tree": False}), work=_ALL_DOCUMENTS)
+    _train_toy(sparse)
+
+
+def compile_kernels(data: TrainingData, config: Config, progress: Progress) -> None:
+    """Train a toy, which compiles every kernel that training on these data needs, or loads it from disk."""
+    start = time.perf_counter()
+    kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
+    _train_toy(changed(config, {"index": kind}))
+    seconds = time.perf_counter() - start
+    if seconds > _WORTH_SAYING:
+        cached = "" if cache_folder() is None else "; next time they are loaded from disk"
+        progress.say(f"kernels compiled in {seconds:.1f} s{cached}")
+
+
+def _train_toy(config: Config, work: int = 0) -> None:
+    """Train a toy; without `work` for all documents, the linear view needs a label tree for its negatives."""
+    toy = csr_matrix(np.eye(_TOY, dtype=np.float32))
+    small = {
+        "dim": 8, "shortlist_size": 1, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
+        "dense.refresh_every": 1, "linear.work": work, "tree.sample": 8,
+    }  # fmt: skip
+    # Some labels have held-out documents only, so that the refit has something to do.
+    parts = toy[_TOY // 4 :], toy[: _TOY // 4]
+    run = Run(TrainingData(parts[0], parts[0], parts[1], parts[1], held_out=True), changed(config, small))
+    with blas.on_one_thread():
+        if config.dense.enabled:
+            run.result = cycle.train(run, state.start(run.data, run.config, None))
+        finalize(run)
