@@ -71,6 +71,22 @@ def test_scores_are_those_of_the_dense_product(precision: Any) -> None:
         np.testing.assert_allclose(scores[i][found[i] >= 0], truth[i, chosen], atol=1e-4)
 
 
+@pytest.mark.parametrize("share", [0.01, 0.9])
+def test_labels_are_found_in_few_short_lists_and_in_many_long_ones(share: float) -> None:
+    n, k, rng = 1000, 7, np.random.default_rng(5)
+    # Rounded, so that scores tie.
+    W = np.where(rng.random((n, 25)) < share, rng.integers(-4, 5, (n, 25)) / 4, 0).astype(np.float32)
+    X, biases = documents(30), (-rng.integers(0, 3, n) / 2).astype(np.float32)
+    X.data = np.ceil(X.data * 2) / 2
+    found, scores, _ = search(X, W, biases, [3], np.empty((30, 0), dtype=np.int32), k)
+    totals = X.toarray() @ W.T
+    for i in range(30):
+        allowed = [j for j in range(n) if totals[i, j] != 0 or j == 3]
+        expected = sorted(allowed, key=lambda j: (-totals[i, j] - biases[j], j))[:k]
+        assert sorted(found[i].tolist()) == sorted(expected)
+        np.testing.assert_array_equal(np.sort(scores[i]), np.sort((totals[i] + biases)[expected]))
+
+
 def test_rows_are_padded_if_fewer_labels_can_be_found() -> None:
     no_weights, none = np.zeros((5, 25), dtype=np.float32), np.empty((2, 0), dtype=np.int32)
     found, scores, _ = search(documents(2), no_weights, np.zeros(5, dtype=np.float32), [2], none, 5)

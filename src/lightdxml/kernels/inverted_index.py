@@ -20,6 +20,8 @@ BLOCK_BITS = 16
 BLOCK = 1 << BLOCK_BITS
 # Entries of a feature that are scanned per known label; of a longer list it is faster to search for each label.
 _SCANNED = 16
+# Labels that are visited in order in the time of one entry of a list, and how many of them are compared at once.
+_ENTRY_COST, _SCAN = 8, 64
 
 
 class Postings(NamedTuple):
@@ -77,10 +79,12 @@ def search(
     document_indptr, features, values = documents
     indptr, labels, weights = index
     for b in range(start, stop):
+        n_entries = 0
         for i in range(document_indptr[b], document_indptr[b + 1]):
             value = values[i]
             for block in range(indptr.shape[0]):
                 base = block << BLOCK_BITS
+                n_entries += indptr[block, features[i] + 1] - indptr[block, features[i]]
                 for p in range(indptr[block, features[i]], indptr[block, features[i] + 1]):
                     totals[base + labels[p]] += value * widen(weights[p])
         for i in range(known.shape[1]):
@@ -100,18 +104,63 @@ def search(
         for i in range(known.shape[1]):
             if known[b, i] >= 0:
                 marks[known[b, i]] = 0
-        # Totals are reset on the way: no label is found twice, and the next document starts from zeros.
-        for i in range(document_indptr[b], document_indptr[b + 1]):
-            for block in range(indptr.shape[0]):
-                base = block << BLOCK_BITS
-                for p in range(indptr[block, features[i]], indptr[block, features[i] + 1]):
-                    label = base + labels[p]
-                    total = totals[label]
-                    if total != 0:
-                        totals[label] = 0.0
-                        size = push(best_labels, best_scores, size, label, biases[label] + total)
+        if n_entries * _ENTRY_COST > totals.size:
+            size = _push_all(totals, biases, best_labels, best_scores, size)
+        else:
+            first, last = document_indptr[b], document_indptr[b + 1]
+            size = _push_listed(features[first:last], index, totals, biases, best_labels, best_scores, size)
         for i in range(size, best_labels.size):
             best_labels[i], best_scores[i] = -1, 0.0
+
+
+@kernel
+def _push_listed(
+    features: NDArray[np.int32],
+    index: Postings,
+    totals: NDArray[np.float32],
+    biases: NDArray[np.float32],
+    best_labels: NDArray[np.int32],
+    best_scores: NDArray[np.float32],
+    size: int,
+) -> int:
+    """Push the labels of these features to a heap, each once, and reset their totals; return the size of the heap."""
+    indptr, labels, _ = index
+    for feature in features:
+        for block in range(indptr.shape[0]):
+            base = block << BLOCK_BITS
+            for p in range(indptr[block, feature], indptr[block, feature + 1]):
+                label = base + labels[p]
+                total = totals[label]
+                if total != 0:
+                    totals[label] = 0.0
+                    size = push(best_labels, best_scores, size, label, biases[label] + total)
+    return size
+
+
+@kernel
+def _push_all(
+    totals: NDArray[np.float32],
+    biases: NDArray[np.float32],
+    labels: NDArray[np.int32],
+    scores: NDArray[np.float32],
+    size: int,
+) -> int:
+    """Push all labels whose total is not 0 to a heap, and reset the totals; return the size of the heap."""
+    for first in range(0, totals.size, _SCAN):
+        last = min(first + _SCAN, totals.size)
+        good = size < scores.size
+        if not good:
+            # Without a branch, so that it becomes SIMD instructions.
+            worst = scores[0]
+            for label in range(first, last):
+                good |= biases[label] + totals[label] >= worst
+        if good:
+            for label in range(first, last):
+                if totals[label] != 0:
+                    size = push(labels, scores, size, label, biases[label] + totals[label])
+        for label in range(first, last):
+            totals[label] = 0.0
+    return size
 
 
 @kernel
