@@ -94,18 +94,29 @@ def test_the_strength_of_tail_is_the_weakest_that_serves_rare_labels_best() -> N
     assert choose.choose_tail(run_of(), both_labels(4), scores, 7.0) == (0.0, 7.0), "with few documents the default"
 
 
-def test_at_0_the_shift_costs_no_precision_and_is_not_above_that_at_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    precisions = {0.0: 50.0, 0.02: 49.0, 0.05: 51.0, 0.3: 50.0, 1.0: 49.99, 2.0: 55.0}
-    rare = {0.0: 20.0, 0.02: 25.0, 0.05: 22.0, 0.3: 24.0, 1.0: 30.0, 2.0: 28.0}
+@pytest.mark.parametrize(
+    ("first", "lowest"),
+    [
+        ({"P@1": 50.0, "P@3": 50.0, "P@5": 50.0}, 0.3),
+        ({"P@1": 49.92, "P@3": 50.05, "P@5": 50.05}, 0.3),  # one falls a little, the mean does not
+        ({"P@1": 49.98, "P@3": 50.0, "P@5": 50.0}, 0.0),  # the mean falls
+        ({"P@1": 49.8, "P@3": 50.5, "P@5": 50.5}, 0.0),  # one falls too far
+    ],
+)
+def test_at_0_the_shift_ends_before_it_costs_precision_and_is_not_above_that_at_1(
+    monkeypatch: pytest.MonkeyPatch, first: dict[str, float], lowest: float
+) -> None:
+    precisions = {0.0: 50.0, 0.05: first, 0.3: 51.0, 0.6: 49.0, 0.8: 55.0, 1.0: 55.0, 2.0: 55.0}
+    rare = {0.0: 20.0, 0.05: 22.0, 0.3: 24.0, 0.6: 25.0, 0.8: 28.0, 1.0: 30.0, 2.0: 28.0}
 
     def curve(*_: Any) -> Any:
-        names = [("P", precisions), ("PSP", rare)]
-        return [(s, {f"{name}@{k}": values[s] for name, values in names for k in (1, 3, 5)}) for s in precisions]
+        same = {s: p if isinstance(p, dict) else {f"P@{k}": p for k in (1, 3, 5)} for s, p in precisions.items()}
+        return [(s, same[s] | {f"PSP@{k}": rare[s] for k in (1, 3, 5)}) for s in precisions]
 
     monkeypatch.setattr(choose, "tail_curve", curve)
     labels, scores = both_labels(4), np.full((4, 2), 0.5, dtype=np.float32)
     enough = run_of(blend__tail_documents=4, blend__min_documents=4)
-    assert choose.choose_tail(enough, labels, scores, 7.0) == (0.3, 1.0)
+    assert choose.choose_tail(enough, labels, scores, 7.0) == (lowest, 1.0)
     assert choose.choose_tail(run_of(blend__tail_documents=4), labels, scores, 7.0) == (0.0, 1.0)
 
 

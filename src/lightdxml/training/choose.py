@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -35,6 +36,8 @@ SHARES = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 TAILS = tuple(i / 10 for i in range(11))
 STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
 _MIN_PRECISION = 1e-9
+# Points that one of P@1, P@3 and P@5 may fall, if their mean does not: a few validation documents.
+_FREE_LOSS = 0.1
 
 
 def mean_precision(metrics: Metrics, name: str = "P") -> float:
@@ -171,8 +174,8 @@ def choose_tail(
 ) -> tuple[float, float]:
     """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
 
-    At 1, the best PSP. At 0, the best PSP with which none of P@1, P@3 and P@5 is lower. This compares close numbers, so
-    it takes as many documents as the choice of weights. The lowest strength of equals.
+    At 1, the best PSP. At 0, the best PSP among the strengths before the first one that costs precision. This compares
+    close numbers, so it takes as many documents as the choice of weights. The lowest strength of equals.
     """
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
@@ -182,9 +185,15 @@ def choose_tail(
     if n < options.min_documents:
         return 0.0, highest
     plain = results[0][1]
-    weaker = [(strength, metrics) for strength, metrics in results if strength <= highest]
-    free = [one for one in weaker if all(one[1][f"P@{k}"] >= plain[f"P@{k}"] for k in CUTS)]
+    # Further on, some strength may cost nothing by chance.
+    free = list(takewhile(lambda result: result[0] <= highest and _is_as_precise(result[1], plain), results))
     return _best_for_rare(free), highest
+
+
+def _is_as_precise(metrics: Metrics, plain: Metrics) -> bool:
+    """Return whether the mean of P@1, P@3 and P@5 is not lower, and none of them by more than a little."""
+    lost = max(plain[f"P@{k}"] - metrics[f"P@{k}"] for k in CUTS)
+    return lost <= _FREE_LOSS and mean_precision(metrics) >= mean_precision(plain)
 
 
 def _best_for_rare(results: Sequence[tuple[float, Metrics]]) -> float:
