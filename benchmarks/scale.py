@@ -4,6 +4,9 @@
 paper's settings, predicts the test documents, and prints each goal with what was measured. Data and a model that are
 already in these folders are used. MODEL.json holds what the training took.
 
+`python benchmarks/scale.py labels OUT` trains the default preset on synthetic data of 20,000, 100,000 and 670,091
+labels, and prints training time, peak memory, size, and the time of documents in a batch and of single ones.
+
 `python benchmarks/scale.py growth OUT` measures one refresh, one classifier epoch and prediction at many sizes, each in
 a new process, fits exponents, and plots them. Points that are already in OUT are not measured again.
 """
@@ -60,6 +63,7 @@ SETTINGS: dict[str, Any] = {
     "dense.refresh_every": 1, "dense.random_negatives": 0, "dense.batch_size": 256,
 }  # fmt: skip
 DOCUMENTS, LABELS, WORDS, MOST_LABELS = 100_000, 100_000, 60_000, 3_000_000
+LABEL_COUNTS = (20_000, 100_000, 670_091)
 # As in AmazonTitles-670K.
 DOCUMENTS_PER_LABEL, LABELS_PER_DOCUMENT = 485_176 / 670_091, 5.39
 PHASES = {"label encoder": "s", "index": "s", "shortlist": "s", "classifier": "s", "prediction": "ms"}
@@ -154,6 +158,38 @@ def first_answer(folder: Path, how: str) -> tuple[float, float, float]:
     done, seconds = timed(lambda: subprocess.run(command, check=True, capture_output=True, text=True))
     loading, answer = map(float, done.stdout.split())
     return seconds, loading, answer
+
+
+def labels(folder: Path) -> None:
+    """Train the default preset at several numbers of labels, each in a new process, and print a table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    print("| labels | documents | training s | peak GB | model MB | batch ms | single ms, median | p99 | P@1 |")
+    print("|" + "--:|" * 9)
+    for n_labels in LABEL_COUNTS:
+        recipe = Recipe(round(n_labels * DOCUMENTS_PER_LABEL), 5000, n_labels, WORDS, LABELS_PER_DOCUMENT)
+        data = folder / f"data-{recipe.documents}-{n_labels}"
+        if not data.exists():
+            make(recipe, data.with_suffix(".part")).rename(data)
+        cells = alone(measure_default, data, folder / f"model-{n_labels}")
+        print(
+            f"| {n_labels:,} | {recipe.documents:,} | " + " | ".join(f"{cell:.3g}" for cell in cells) + " |", flush=True
+        )
+
+
+def measure_default(data: Path, folder: Path) -> list[float]:
+    """Train the default preset, and predict with the stored model."""
+    parts = load(data)
+    assert parts.test is not None
+    trained, seconds = timed(LightDXML().fit, parts.train.X, parts.train.Y)
+    peak = peak_memory()["peak_mb"] / 1000
+    trained.save(folder)
+    size, model, X = sum(path.stat().st_size for path in folder.iterdir()) / 1e6, load_model(folder), parts.test.X
+    X = check_features(X)
+    model.rank(X[:1000], 5)
+    (found, _), batch = timed(model.rank, X, 5)
+    singles = 1000 * np.array(single_documents(model, X))
+    precision = evaluate(parts.test.Y, found, k=1)["P@1"]
+    return [seconds, peak, size, 1000 * batch / X.shape[0], *np.percentile(singles, (50, 99)).tolist(), precision]
 
 
 def points(scale: float) -> Iterator[Point]:
@@ -319,12 +355,16 @@ def main() -> None:
     run.add_argument("data", type=Path)
     run.add_argument("model", type=Path)
     run.add_argument("settings", nargs="*", help="settings as NAME=VALUE")
+    default = commands.add_parser("labels", help="the default preset at 20,000, 100,000 and 670,091 labels")
+    default.add_argument("out", type=Path)
     grow = commands.add_parser("growth", help="time and memory against N, L, shortlist size and D")
     grow.add_argument("out", type=Path)
     grow.add_argument("--scale", type=float, default=1.0, help="multiply N and L by this, for a quick trial")
     arguments = parser.parse_args()
     if arguments.command == "goals":
         goals(arguments.data, arguments.model, dict(one.split("=", 1) for one in arguments.settings))
+    elif arguments.command == "labels":
+        labels(arguments.out)
     else:
         growth(arguments.out, arguments.scale)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import threading
 from functools import partial
 from pathlib import Path
@@ -74,3 +75,13 @@ def test_checksums_are_of_the_content(tmp_path: Path) -> None:
     assert sha256(map_file(tmp_path / "x")) == hashlib.sha256(b"x" * 10_000_000).hexdigest()
     assert sha256(map_file(tmp_path / "empty")) == hashlib.sha256().hexdigest()
     assert sha256(np.empty(0, dtype=np.uint8)) == hashlib.sha256().hexdigest()
+
+
+def test_released_pages_are_read_again_from_the_file(tmp_path: Path) -> None:
+    content = np.random.default_rng(0).integers(0, 255, 3 * mmap.PAGESIZE + 100, dtype=np.uint8)
+    content.tofile(tmp_path / "file")
+    mapped = files.map_file(tmp_path / "file")
+    for part in (mapped, mapped[10:20], mapped[5:], mapped[mmap.PAGESIZE : 2 * mmap.PAGESIZE], mapped[::2]):
+        files.release(part)
+        np.testing.assert_array_equal(mapped, content)
+    files.release(content)  # not a file: nothing happens

@@ -20,7 +20,7 @@ from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder
-from lightdxml.persistence.files import Content, map_file, map_files, sha256
+from lightdxml.persistence.files import Content, map_file, map_files, release, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views.base import ModelSizes, expect
 from lightdxml.views.registry import VIEWS
@@ -147,7 +147,9 @@ def load(folder: Path, *, verify: bool = True) -> Stored:
                 partial(stored.check_finite, arrays, stored.MAX_VALUE),
             )
             parallel.run(lambda check: check(), checks)
-        return Stored(_assemble(files, manifest, arrays, verify), manifest, _history(files))
+        found = Stored(_assemble(files, manifest, arrays, verify), manifest, _history(files))
+        release(files[_ARRAYS])
+        return found
     except MemoryError as error:
         raise MemoryError(f"there is not enough memory to load {folder}: close other programs") from error
     except (LookupError, TypeError, AttributeError, RecursionError, OverflowError, ValueError) as error:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from lightdxml.persistence.files import Content, map_file
+from lightdxml.persistence.files import Content, map_file, release
 
 Arrays = dict[str, NDArray[Any]]
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
@@ -87,8 +87,10 @@ def check_finite(arrays: dict[str, NDArray[Any]], limit: float = np.inf) -> None
         if array.dtype.kind == "f":
             flat = array.reshape(-1)
             for start in range(0, flat.size, _BLOCK):
-                if not _is_below(flat[start : start + _BLOCK], limit):
+                block = flat[start : start + _BLOCK]
+                if not _is_below(block, limit):
                     raise ValueError(f"its array {name} holds NaN, infinite or too large values")
+                release(block)
 
 
 def _is_below(numbers: NDArray[Any], limit: float) -> bool:
