@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lightdxml.config import Config, changed
-from lightdxml.kernels import linear
+from lightdxml.kernels import linear, parallel
 from lightdxml.kernels.cache import is_compiled
 from lightdxml.training import compilation
 
@@ -25,8 +25,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         processes.append(popen([sys.executable, "-c", "import time; time.sleep(600)"], **options))
         return processes[-1]
 
-    monkeypatch.setattr(compilation.subprocess, "Popen", start)
-    monkeypatch.setattr(compilation.parallel, "thread_count", lambda: 2)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    monkeypatch.setattr(parallel, "thread_count", lambda: 2)
     return processes
 
 
@@ -46,7 +46,7 @@ def test_compiled_kernels_need_no_helper(monkeypatch: pytest.MonkeyPatch, starte
 
 def test_a_helper_that_cannot_start_is_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilation, "is_compiled", lambda _: False)
-    monkeypatch.setattr(compilation.parallel, "thread_count", lambda: 2)
+    monkeypatch.setattr(parallel, "thread_count", lambda: 2)
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with compilation.helper(Config()):
         pass

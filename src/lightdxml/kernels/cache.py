@@ -173,7 +173,7 @@ def _announce() -> None:
     folder = cache_folder()
     again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time, compiled code is loaded from disk"
     logging.getLogger("lightdxml").info(
-        "compiling for this machine: seconds to predict, up to a minute to train%s", again
+        "compiling for this machine: up to 20 seconds to predict, 30 to train%s", again
     )
 
 
