@@ -133,3 +133,23 @@ def test_kernels_are_plain_functions_without_the_compiler() -> None:
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
     )  # fmt: skip
     assert shown.stdout.strip() == "function", shown.stderr
+
+
+def test_code_of_another_signature_in_the_place_of_a_kernel_is_compiled_again(tmp_path: Path) -> None:
+    """Numba's cache has no lock: two processes that write at once may take the same place."""
+    program = """
+import numpy as np
+from lightdxml.kernels.jit import kernel
+from lightdxml.kernels import sorting
+for kind in (np.int32, np.int64):
+    labels, values = np.array([2, 1], dtype=kind), np.array([0.5, 1.5], dtype=np.float32)
+    sorting.sort_with_values(labels, values)
+    assert labels.tolist() == [1, 2] and values.tolist() == [1.5, 0.5], (labels, values)
+print("sorted")
+"""
+    for _ in range(2):
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+        assert shown.stdout == "sorted\n", shown.stderr
+        first, second = sorted(tmp_path.glob("sorting.sort_with_values-*.nbc"))[:2]
+        first.write_bytes(second.read_bytes())

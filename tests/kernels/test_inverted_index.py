@@ -78,10 +78,13 @@ def test_labels_are_found_in_few_short_lists_and_in_many_long_ones(share: float)
     W = np.where(rng.random((n, 25)) < share, rng.integers(-4, 5, (n, 25)) / 4, 0).astype(np.float32)
     X, biases = documents(30), (-rng.integers(0, 3, n) / 2).astype(np.float32)
     X.data = np.ceil(X.data * 2) / 2
-    found, scores, _ = search(X, W, biases, [3], np.empty((30, 0), dtype=np.int32), k)
     totals = X.toarray() @ W.T
+    # One of the best labels of each document is known, and another one.
+    known = np.stack([(totals + biases).argmax(axis=1), np.arange(30)], axis=1).astype(np.int32)
+    found, scores, known_scores = search(X, W, biases, [3], known, k)
     for i in range(30):
-        allowed = [j for j in range(n) if totals[i, j] != 0 or j == 3]
+        np.testing.assert_array_equal(known_scores[i], (totals[i] + biases)[known[i]])
+        allowed = [j for j in range(n) if (totals[i, j] != 0 or j == 3) and j not in known[i]]
         expected = sorted(allowed, key=lambda j: (-totals[i, j] - biases[j], j))[:k]
         assert sorted(found[i].tolist()) == sorted(expected)
         np.testing.assert_array_equal(np.sort(scores[i]), np.sort((totals[i] + biases)[expected]))

@@ -91,8 +91,10 @@ def _stamp() -> str:
 
 
 def is_compiled(function: Any) -> bool:
-    """Return whether the cache holds this version of a kernel."""
-    folder, kernel = cache_folder(), getattr(function, "py_func", function)
+    """Return whether the cache holds this version of a kernel, or there is nothing to compile (NUMBA_DISABLE_JIT)."""
+    if not hasattr(function, "py_func"):
+        return True
+    folder, kernel = cache_folder(), function.py_func
     name = f"{kernel.__module__.rpartition('.')[2]}.{kernel.__qualname__}"
     return folder is not None and any(folder.glob(f"{name}-*{_stamp()[:12]}{_INDEX}"))
 
@@ -143,7 +145,9 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
             # Numba's `load_overload` prepares the compiler first, which takes longer than everything else together.
             # Compiled code needs only the functions that allocate memory.
             nrt.rtsys.initialize(target_context)
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+            # Numba's cache has no lock: if two processes write at once, code of another signature may be in its place.
+            return found if found is None or tuple(found.signature.args) == tuple(sig) else None
         except AttributeError:
             # Another version of Numba.
             return super().load_overload(sig, target_context)
@@ -172,9 +176,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 def _announce() -> None:
     folder = cache_folder()
     again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time, compiled code is loaded from disk"
-    logging.getLogger("lightdxml").info(
-        "compiling for this machine: up to 20 seconds to predict, 30 to train%s", again
-    )
+    logging.getLogger("lightdxml").info("compiling for this machine: up to 20 seconds to predict, 30 to train%s", again)
 
 
 @lru_cache(maxsize=1)

@@ -149,7 +149,7 @@ def _push_all(
     for first in range(0, totals.size, _SCAN):
         last = min(first + _SCAN, totals.size)
         good = size < scores.size
-        if not good:
+        if not good and scores.size > 0:
             # Without a branch, so that it becomes SIMD instructions.
             worst = scores[0]
             for label in range(first, last):

@@ -105,7 +105,9 @@ def release(array: NDArray[Any]) -> None:
     offset = array.ctypes.data - np.frombuffer(mapped, dtype=np.uint8).ctypes.data
     start, stop = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE, offset + array.nbytes
     if start < stop:
-        mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
+        # Locked memory cannot be given back.
+        with suppress(OSError):
+            mapped.madvise(mmap.MADV_DONTNEED, start, stop - start)
 
 
 def sha256(content: Content) -> str:
