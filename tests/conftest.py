@@ -13,7 +13,7 @@ from lightdxml import LightDXML
 from lightdxml.data import Dataset
 from lightdxml.data import see_also as builder
 from tests.support.configs import FOUR_VIEWS, PAPER, TEXT
-from tests.support.data import NAMES, TEXTS, topics
+from tests.support.data import NAMES, TEXTS, topics, words
 
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
@@ -43,8 +43,10 @@ def documents() -> tuple[csr_matrix, csr_matrix]:
 
 @pytest.fixture(scope="session")
 def four_views(documents: tuple[csr_matrix, csr_matrix]) -> LightDXML:
-    """A model of all four views, with two trees. Do not change it."""
-    return LightDXML(options=FOUR_VIEWS).fit(*documents)
+    """A model of all views, with two trees. Do not change it."""
+    X, Y = documents
+    names, features = words(Y.shape[1]), words(X.shape[1])
+    return LightDXML(options=FOUR_VIEWS).fit(X, Y, label_names=names, feature_names=features)
 
 
 @pytest.fixture(scope="session")

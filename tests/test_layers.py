@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "index": {"kernels"},
     "persistence": set(),
     "views": {"kernels", "index", "persistence"},
-    "model": {"kernels", "views", "persistence", "text", "config"},
+    "model": {"kernels", "views", "persistence", "text", "data", "config"},
     "resources": {"kernels", "views", "config"},
     "training": {"kernels", "index", "views", "model", "persistence", "resources", "config", "validation"},
 }

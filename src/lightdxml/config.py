@@ -9,6 +9,7 @@ from typing import Any
 from lightdxml.settings import check, check_value, parse, setting
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.linear.options import LinearOptions
+from lightdxml.views.names.options import NamesOptions
 from lightdxml.views.tree.options import TreeOptions
 
 
@@ -64,6 +65,7 @@ class Config:
     dense: DenseOptions = field(default_factory=DenseOptions)
     linear: LinearOptions = field(default_factory=LinearOptions)
     tree: TreeOptions = field(default_factory=TreeOptions)
+    names: NamesOptions = field(default_factory=NamesOptions)
     blend: BlendOptions = field(default_factory=BlendOptions)
     precision: str = setting("float16", "Floating-point type of the stored model.", choices=("float16", "float32"))
     validation_fraction: float = setting(
@@ -89,6 +91,7 @@ SHORT_NAMES = {
     "learning_rate": "dense.learning_rate",
     "linear": "linear.enabled",
     "tree": "tree.enabled",
+    "names": "names.enabled",
     "beta": "blend.beta",
     "index": "dense.index",
 }
@@ -199,6 +202,7 @@ _PAPER = {
     "dense": "always",
     "linear": False,
     "tree": False,
+    "names": False,
 }
 
 
@@ -206,9 +210,9 @@ _PAPER = {
 _FAST = {
     "dense": "never",
     "tree.max_trees": 1,
-    "linear.work": 100_000_000,
+    "linear.work": 60_000_000,
     "linear.min_clusters": 20,
-    "linear.tried_share": 0.1,
+    "linear.tried_share": 0.05,
     "validation_limit": 2000,
 }
 

@@ -13,6 +13,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
+from lightdxml.data.own_labels import never_own, own_labels
+from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
@@ -23,6 +25,7 @@ from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, NotFittedError
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
+from lightdxml.text.names import are_words, is_word
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.training import compilation
 from lightdxml.training.callbacks import DivergedError
@@ -30,18 +33,20 @@ from lightdxml.training.fit import CheckpointOptions, hold_out, train
 from lightdxml.validation import (
     check_bytes,
     check_features,
+    check_labels,
     check_lengths,
     check_trainable,
     known_labels,
     labels_of,
     texts_of,
 )
+from lightdxml.views.names.forms import NameForms
 
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
 _SETTINGS = (
-    "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "index", "precision",
+    "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "names", "index", "precision",
     "validation_fraction", "random_state",
 )  # fmt: skip
 
@@ -69,6 +74,8 @@ class LightDXML(BaseEstimator):
         Whether to train the linear view: a sparse linear classifier per label on the features themselves.
     tree
         Whether to try label trees where there are many labels.
+    names
+        Whether to look for the names of labels in the documents, if labels have names that are words.
     index
         How nearest labels are searched: `auto`, `exact` or `rabitq`.
     precision
@@ -81,7 +88,7 @@ class LightDXML(BaseEstimator):
         Number of threads; None or -1 for all cores. The result does not depend on it.
     verbose
         Whether to show progress; None shows it on a terminal.
-    ngrams, min_df, max_features, title_weight
+    ngrams, min_df, max_features, title_weight, language
         How texts become features: see `lightdxml.text.tfidf.TextOptions`.
     word_vectors
         Word vectors to start from: a file (`.vec`, `.txt`, fastText's `.bin`), `"train"` to train them on the
@@ -118,6 +125,7 @@ class LightDXML(BaseEstimator):
         learning_rate: float | None = None,
         linear: bool | None = None,
         tree: bool | None = None,
+        names: bool | None = None,
         index: str | None = None,
         precision: str | None = None,
         validation_fraction: float | None = None,
@@ -128,6 +136,7 @@ class LightDXML(BaseEstimator):
         min_df: int = TextOptions.min_df,
         max_features: int = TextOptions.max_features,
         title_weight: float = TextOptions.title_weight,
+        language: str = TextOptions.language,
         word_vectors: str | Path | NDArray[np.float32] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
@@ -139,6 +148,7 @@ class LightDXML(BaseEstimator):
         self.learning_rate = learning_rate
         self.linear = linear
         self.tree = tree
+        self.names = names
         self.index = index
         self.precision = precision
         self.validation_fraction = validation_fraction
@@ -149,6 +159,7 @@ class LightDXML(BaseEstimator):
         self.min_df = min_df
         self.max_features = max_features
         self.title_weight = title_weight
+        self.language = language
         self.word_vectors = word_vectors
         self.options = options
 
@@ -175,6 +186,9 @@ class LightDXML(BaseEstimator):
         *,
         dev: tuple[Any, Any] | None = None,
         label_names: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        ids: Sequence[str] | None = None,
+        vocabulary: Vocabulary | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 300.0,
         resume: bool = False,
@@ -194,6 +208,14 @@ class LightDXML(BaseEstimator):
             X and Y of documents on which weights and epoch are chosen; without it some documents are held out.
         label_names
             The names of a matrix's columns.
+        feature_names
+            The words that the columns of a feature matrix stand for, by which names of labels are found.
+        ids
+            The ids of the documents. If they occur among the labels, and no document has its own, documents are labels
+            themselves: then none of them is given to itself.
+        vocabulary
+            What labels are called. Its concepts are labels, those without training documents too: they are predicted by
+            their names. Labels in Y are URIs of concepts, or preferred names.
         checkpoint
             A folder for checkpoints, from which an interrupted training is resumed. Ctrl-C and SIGTERM then stop at the
             next opportunity. When training is done the folder holds all of it: remove it once the model is saved
@@ -223,15 +245,22 @@ class LightDXML(BaseEstimator):
             where, texts_as = Path(checkpoint), asdict(text_options)
             keep = CheckpointOptions(where, checkpoint_every, resume, allow_different_machine, texts_as)
         labels, names = labels_of(Y, label_names)
+        if vocabulary is not None:
+            labels, names, dev = _with_vocabulary(labels, names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
+        own = _own_labels(ids, names, labels)
         progress, history = Progress(self.verbose), History()
-        with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config):
-            vectorizer = None
+        with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
+            vectorizer = forms = None
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
+                label_texts = _label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
-                    vectorizer, X = tfidf.fit(texts, text_options, limit)
+                    flat = [name for one in label_texts or () for name in one]
+                    vectorizer, X = tfidf.fit(texts, text_options, limit, flat)
+                    if label_texts is not None:
+                        forms = _name_forms(vectorizer, label_texts)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
                 X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
@@ -242,16 +271,25 @@ class LightDXML(BaseEstimator):
                 # What our own TF-IDF made is not checked again.
                 check_memory("checking X", check_bytes(X), limit)
                 X = check_features(X)
+                if feature_names is not None and config.names.enabled:
+                    label_texts = _label_texts(names, feature_names, vocabulary, self.language)
+                    if label_texts is not None:
+                        words, columns = _words_of_features(X, feature_names)
+                        forms = _in_columns(_name_forms(words, label_texts), columns, X.shape[1])
             check_trainable(X, labels)
-            prepared = hold_out(X, labels, config, dev, vectors)
+            prepared = hold_out(X, labels, config, dev, vectors, forms, own)
             # Only the prepared form is needed from here on.
-            del X, labels, dev, vectors
+            del X, labels, dev, vectors, forms
             try:
-                model, entries = train(prepared, config, progress, keep, limit, None if spill is None else Path(spill))
+                model, entries = train(
+                    prepared, config, progress, keep, limit, None if spill is None else Path(spill),
+                    on_compiled=stop_helper,
+                )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:
                     self._take(error.kept, names, vectorizer, [*history.entries, *error.history])
                 raise
+        model = replace(model, never_own=own is not None, vocabulary=vocabulary, language=self.language or None)
         self._take(model, names, vectorizer, [*history.entries, *entries])
         return self
 
@@ -269,16 +307,20 @@ class LightDXML(BaseEstimator):
         self.n_features_in_ = model.n_features
 
     @overload
-    def predict(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Any]: ...
+    def predict(self, X: str, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]: ...
     @overload
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Any]]: ...
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
+    def predict(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+    ) -> list[list[Any]]: ...
+    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]:
         """Return the k best labels of each document, best first: see `Predictor.predict`."""
-        return self._predictor().predict(X, k, tail=tail)
+        return self._predictor().predict(X, k, tail=tail, ids=ids)
 
-    def rank(self, X: Any, k: int = 5, *, tail: float = 0.0) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the k best labels of each document, and their scores: see `Predictor.rank`."""
-        return self._predictor().rank(X, k, tail=tail)
+        return self._predictor().rank(X, k, tail=tail, ids=ids)
 
     def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
@@ -349,6 +391,76 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         settings = vars(model.vectorizer.settings)
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
     return estimator
+
+
+def _with_vocabulary(
+    Y: csr_matrix, names: list[str] | None, dev: tuple[Any, Any] | None, vocabulary: Vocabulary
+) -> tuple[csr_matrix, list[str], tuple[Any, Any] | None]:
+    """Return labels with a column per concept, their URIs, and the dev part with these columns."""
+    if names is None:
+        raise ValueError("a vocabulary needs labels with names, and Y has ids: give URIs or names as labels")
+    labels, places = vocabulary.all_labels(names)
+    if len(labels) == len(vocabulary) + len(names):
+        raise ValueError(f"the vocabulary has none of the labels in Y, such as {names[0]!r}: check its URIs")
+
+    def moved(matrix: Any) -> csr_matrix:
+        pairs = check_labels(matrix).tocoo()
+        return csr_matrix((pairs.data, (pairs.row, np.array(places)[pairs.col])), shape=(pairs.shape[0], len(labels)))
+
+    if dev is not None:
+        dev = dev[0], moved(known_labels(dev[1], names, len(names)))
+    return moved(Y), labels, dev
+
+
+def _label_texts(
+    names: Sequence[str] | None, texts: Sequence[str], vocabulary: Vocabulary | None, language: str
+) -> list[list[str]] | None:
+    """Return the names of every label as text; None if they have none, or share no words with the documents."""
+    if names is None:
+        return None
+    if vocabulary is not None:
+        return [list(vocabulary.texts(name, language)) for name in names]
+    return [[name] for name in names] if are_words(names, texts) else None
+
+
+def _name_forms(vectorizer: tfidf.Vectorizer, names: Sequence[Sequence[str]]) -> NameForms:
+    """Return the names of labels, each of which may have several, as features."""
+    labels = np.repeat(np.arange(len(names), dtype=np.int32), [len(one) for one in names])
+    return NameForms(tfidf.transform(vectorizer, [name for one in names for name in one]), labels)
+
+
+def _in_columns(forms: NameForms, columns: NDArray[np.int64], n_features: int) -> NameForms:
+    """Return names whose terms are in these columns of a feature matrix."""
+    terms = forms.terms
+    moved = csr_matrix((terms.data, columns[terms.indices], terms.indptr), shape=(terms.shape[0], n_features))
+    moved.sort_indices()
+    return NameForms(moved, forms.labels)
+
+
+def _words_of_features(X: csr_matrix, feature_names: Sequence[str]) -> tuple[tfidf.Vectorizer, NDArray[np.int64]]:
+    """Return a vectorizer of those features that are words, and their columns."""
+    if len(feature_names) != X.shape[1]:
+        raise ValueError(f"{len(feature_names)} feature names for {X.shape[1]} features: there must be one each")
+    first: dict[str, int] = {}
+    for column, name in enumerate(feature_names):
+        if is_word(name):
+            first.setdefault(name.lower(), column)
+    words = sorted(first)
+    columns = np.array([first[word] for word in words], dtype=np.int64)
+    df = np.bincount(X.indices, minlength=X.shape[1])[columns]
+    idf = np.log((1 + X.shape[0]) / (1 + df)) + 1
+    return tfidf.Vectorizer(words, idf.astype(np.float32), TextOptions(ngrams=1, min_df=1)), columns
+
+
+def _own_labels(
+    ids: Sequence[str] | None, names: list[str] | None, Y: csr_matrix
+) -> tuple[NDArray[np.int32], None] | None:
+    """Return the labels that documents are themselves; None if documents are no labels."""
+    if ids is None or names is None:
+        return None
+    check_lengths(len(ids), Y.shape[0], "ids and Y")
+    own = own_labels(ids, names)
+    return (own, None) if never_own(ids, own, Y) else None
 
 
 def _initial_vectors(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.data.own_labels import own_labels
 from lightdxml.kernels import parallel
 from lightdxml.model import explain as explaining
 from lightdxml.model import store
@@ -64,10 +66,12 @@ class Predictor:
         return cls(store.load(Path(folder), verify=verify).model, n_jobs)
 
     @overload
-    def predict(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Any]: ...
+    def predict(self, X: str, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]: ...
     @overload
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Any]]: ...
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
+    def predict(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+    ) -> list[list[Any]]: ...
+    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]:
         """Return the k best labels of each document, best first: names if labels have names, else ids.
 
         Parameters
@@ -78,22 +82,37 @@ class Predictor:
             Labels per document, at most.
         tail
             From 0, for precision, to 1, for rare labels: how much rare labels are preferred. The model stays the same.
+        ids
+            The ids of the documents. Where documents are labels themselves, none gets itself as a label.
         """
-        ids, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
+        labels, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail, ids=ids)
         names = self.model.label_names
-        rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in ids.tolist()]
+        rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in labels.tolist()]
         return rows[0] if isinstance(X, str) else rows
 
-    def rank(self, X: Any, k: int = 5, *, tail: float = 0.0) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def rank(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the k best labels of each document, and their scores; -1 and 0 for none.
 
-        There are no more columns than labels. `tail` is as in `predict`. A label that has one training document always
-        keeps its score, and other scores are lower the more frequent the label is. They stay between 0 and 1.
+        There are no more columns than labels. `tail` and `ids` are as in `predict`. A label that has one training
+        document always keeps its score, and other scores are lower the more frequent the label is. They stay between 0
+        and 1.
         """
         _check_k(k)
         check_tail(tail)
         with parallel.use_threads(threads_of(self.n_jobs)):
-            return predict(self.model, self._features(X), min(int(k), self.model.n_labels), float(tail))
+            features = self._features(X)
+            own = self._own(ids, features.shape[0])
+            return predict(self.model, features, min(int(k), self.model.n_labels), float(tail), own)
+
+    def _own(self, ids: Sequence[str] | None, n_documents: int) -> NDArray[np.int32] | None:
+        """Return the labels that documents are themselves; None if it does not matter."""
+        if ids is None or not self.model.never_own or self.model.label_names is None:
+            return None
+        if len(ids) != n_documents:
+            raise ValueError(f"{len(ids)} ids for {n_documents} documents: there must be one each")
+        return own_labels(ids, self.model.label_names)
 
     def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.

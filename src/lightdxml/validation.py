@@ -220,16 +220,23 @@ def validation_size(n_documents: int, config: Config) -> int:
     return min(round(config.validation_fraction * n_documents), config.validation_limit)
 
 
-def split(X: csr_matrix, Y: csr_matrix, config: Config) -> tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]:
-    """Return X and Y to train on, and X and Y to validate on: all of it for both if there is too little to split."""
-    n = X.shape[0]
+def split_rows(Y: csr_matrix, config: Config) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return the rows to train on and those to validate on; None if there are too few to split."""
+    n = Y.shape[0]
     size = validation_size(n, config)
     if size == 0:
-        return X, Y, X, Y
+        return None
     order = np.random.default_rng(config.random_state).permutation(n)
     held, kept = np.sort(order[:size]), np.sort(order[size:])
-    if Y[kept].nnz == 0:
+    return None if Y[kept].nnz == 0 else (kept, held)
+
+
+def split(X: csr_matrix, Y: csr_matrix, config: Config) -> tuple[csr_matrix, csr_matrix, csr_matrix, csr_matrix]:
+    """Return X and Y to train on, and X and Y to validate on: all of it for both if there is too little to split."""
+    rows = split_rows(Y, config)
+    if rows is None:
         return X, Y, X, Y
+    kept, held = rows
     return X[kept], Y[kept], X[held], Y[held]
 
 

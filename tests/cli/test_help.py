@@ -48,7 +48,7 @@ def test_defaults_in_the_help_of_train_are_those_of_the_settings() -> None:
         full = full_name(name)
         assert (stated[1], stated[2] or stated[1]) == (settings[full], small[full]), name
         checked += 1
-    assert checked == 11
+    assert checked == 12
 
 
 def test_text_options_of_train_have_the_defaults_of_the_vectorizer() -> None:

@@ -29,6 +29,7 @@ def train(
     max_copied: int = linear.MAX_COPIED,
     bias: tuple[float, float] = (0.0, 1.0),
     prior: csr_matrix | None = None,
+    own: list[int] | None = None,
 ) -> Trained:
     """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
     prior = csr_matrix((0, V), dtype=np.float32) if prior is None else prior
@@ -41,8 +42,8 @@ def train(
     counts = np.zeros(n, np.int64)
     done = linear.train_classes(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
-        Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.full(V, prune_below, np.float32), max_copied, W, biases,
-        columns, weights, counts,
+        Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.array(own or [], np.int32),
+        np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
     assert done == n
     assert not W.any()
@@ -110,6 +111,28 @@ def test_the_solution_is_optimal_with_a_prior_and_an_anchored_bias(bias: tuple[f
             assert objective(i, found[i] + step[:-1], other) > least - 1e-6
     if not bias[1]:
         assert (biases == bias[0]).all()
+
+
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+def test_a_class_is_not_trained_on_its_own_document(max_copied: int) -> None:
+    X, truth = documents(6), np.random.default_rng(6).random((N, 3)) < 0.3
+    truth[:, 0] |= ~truth[:, 1:].any(axis=1)  # all documents are in the group
+    own = [int(np.flatnonzero(~truth[:, 0])[0]), -1, int(np.flatnonzero(truth[:, 2])[1])]
+    found, biases = train(X, truth, [0] * 3, max_copied=max_copied, own=own)
+    for i, document in enumerate(own):
+        rows = np.arange(N) != document
+        w, b = peer(X[rows], truth[rows, i])
+        np.testing.assert_allclose(found[i], w, atol=3e-3)
+        assert biases[i] == pytest.approx(b, abs=3e-3)
+
+
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+def test_a_prior_on_words_that_no_document_has_stays(max_copied: int) -> None:
+    X, truth = documents(7).tolil(), np.random.default_rng(7).random((N, 2)) < 0.5
+    X[:, 3] = 0
+    prior = csr_matrix(([0.5, 0.05], ([0, 1], [3, 3])), shape=(2, V), dtype=np.float32)
+    found, _ = train(csr_matrix(X), truth, [0, 0], prune_below=0.1, max_copied=max_copied, prior=prior)
+    assert found[:, 3].tolist() == [0.5, 0]
 
 
 def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:

@@ -20,6 +20,7 @@ PAPER = SMALL | {"linear": False}
 TEXT = PAPER | {"dense.batch_size": 4, "epochs": 10}
 # Two trees of three levels for a dozen labels, whatever they add; labels are trained on hard negatives.
 FOUR_VIEWS = SMALL | {
+    "names.min_documents": 1,
     "epochs": 2,
     "linear.work": 0,
     "linear.min_clusters": 2,

@@ -21,6 +21,11 @@ def topics(n: int = 300, labels: int = 12, seed: int = 0) -> tuple[csr_matrix, c
     return csr_matrix(X), csr_matrix(Y)
 
 
+def words(n: int) -> list[str]:
+    """Return names of labels or features: those of the labels of `topics` are the features that give them away."""
+    return [f"word{i}" for i in range(n)]
+
+
 def noisy_topics(n: int = 300, labels: int = 12, seed: int = 0) -> tuple[csr_matrix, csr_matrix]:
     """Return documents as of `topics` that are hard to tell apart: label j occurs in about 1 of j + 1 documents."""
     rng = np.random.default_rng(seed)

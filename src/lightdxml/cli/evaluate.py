@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lightdxml.cli.measure import CUTS, Measured, measure
+from lightdxml.cli.measure import CUTS, DEPTH, Measured, by_frequency, measure
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -50,7 +50,11 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding)
     found = measure(estimator, loaded, tail)
     if json:
-        print_json({"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds, **found.metrics})
+        groups = [
+            {"training_documents": one.documents, "labels": one.labels, **one.recall} for one in by_frequency(found)
+        ]
+        size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
+        print_json({**size, **found.metrics, "recall_by_training_documents": groups})
         return
     rows = [
         [name, *(f"{found.metrics[f'{name}@{k}']:.2f}" for k in CUTS), ""]
@@ -59,7 +63,19 @@ def run(
     ]
     title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
     print_table(title, ("%", *(f"@{k}" for k in CUTS), ""), rows)
+    _show_groups(found)
     _show_samples(estimator.model_, found)
+
+
+def _show_groups(found: Measured) -> None:
+    """Show the recall of labels by their number of training documents."""
+    rows = [
+        [one.documents, f"{one.labels:,}", f"{one.pairs:,}", *(f"{value:.1f}" for value in one.recall.values())]
+        for one in by_frequency(found)
+        if one.pairs
+    ]
+    columns = ("training documents", "labels", "occurrences", f"R@{max(CUTS)}", f"R@{DEPTH}")
+    print_table("Recall of labels by their number of training documents", columns, rows)
 
 
 def _show_samples(model: Model, found: Measured) -> None:
@@ -71,5 +87,7 @@ def _show_samples(model: Model, found: Measured) -> None:
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
         best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
-        labels = [f"{' '.join(names[j].split())}{' ✓' * (j in true)} {score:.2f}" for j, score in best if j >= 0]
+        labels = [
+            f"{' '.join(model.label(j).name.split())}{' ✓' * (j in true)} {score:.2f}" for j, score in best if j >= 0
+        ]
         say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")

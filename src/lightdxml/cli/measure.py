@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.cli.output import note
+from lightdxml.data.own_labels import own_labels
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
     from lightdxml.model.model import Model
 
-CUTS = (1, 3, 5)
+CUTS, DEPTH = (1, 3, 5), 10
 _FIRST = 20
+# Labels by their number of training documents: the first and last number of each group.
+_GROUPS = {"0": (0, 0), "1 to 5": (1, 5), "more than 5": (6, None)}
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,9 @@ def match(data: Dataset, model: Model) -> Matched:
     from lightdxml.data import registry
     from lightdxml.propensity import inverse_propensity_of
 
-    names, split = data.label_names, data.train if data.test is None else data.test
-    Y, ignore = _to_model(split.Y, names, model), None
-    if split.ignore is not None and len(split.ignore):
-        ones = np.ones(len(split.ignore), dtype=np.int32)
-        ignore = _to_model(csr_matrix((ones, tuple(split.ignore.T)), shape=split.Y.shape), names, model)
+    names, split = _uris(data.label_names, model), data.train if data.test is None else data.test
+    Y = _to_model(split.Y, names, model)
+    ignore = _ignored(split, names, model, Y.shape)
     if data.test is not None:
         n_documents = len(data.train)
         frequency = np.bincount(_to_model(data.train.Y, names, model).indices, minlength=Y.shape[1])
@@ -69,6 +70,27 @@ def match(data: Dataset, model: Model) -> Matched:
         frequency = np.pad(model.label_frequency.astype(np.int64), (0, Y.shape[1] - model.n_labels))
     inv_propensity = inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(data.name))
     return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity)
+
+
+def _uris(names: Sequence[str] | None, model: Model) -> Sequence[str] | None:
+    """Return the labels of data as a model with a vocabulary calls them."""
+    if names is None or model.vocabulary is None:
+        return names
+    labels, places = model.vocabulary.all_labels(names)
+    return [labels[place] for place in places]
+
+
+def _ignored(split: Split, names: Sequence[str] | None, model: Model, shape: tuple[int, int]) -> csr_matrix | None:
+    """Return pairs of document and label that do not count: those of filter files, and documents that are the label."""
+    ignore = csr_matrix(shape, dtype=np.int32)
+    if split.ignore is not None and len(split.ignore):
+        ones = np.ones(len(split.ignore), dtype=np.int32)
+        ignore = ignore + _to_model(csr_matrix((ones, tuple(split.ignore.T)), shape=split.Y.shape), names, model)
+    if model.never_own and split.ids is not None and model.label_names is not None:
+        own = own_labels(split.ids, model.label_names)
+        rows = np.flatnonzero(own >= 0)
+        ignore = ignore + csr_matrix((np.ones(len(rows), dtype=np.int32), (rows, own[rows])), shape=shape)
+    return csr_matrix(ignore) if ignore.nnz else None
 
 
 def inputs_of(split: Split) -> Any:
@@ -119,11 +141,49 @@ def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
     # Ignored labels are removed from the ranking: enough labels must follow them.
-    depth = max(CUTS) + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
+    depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
     estimator.rank(found.inputs[:_FIRST], 1, tail=tail)
     start = time.perf_counter()
     ranked, scores = estimator.rank(found.inputs, depth, tail=tail)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
+    if found.ignore is not None:
+        ranked, scores = _without(found.ignore, ranked, scores)
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
     return Measured(metrics, milliseconds, found, ranked, scores)
+
+
+def _without(
+    ignore: csr_matrix, ranked: NDArray[np.int32], scores: NDArray[np.float32]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return rankings without ignored labels."""
+    from lightdxml.model.blend import top_k
+
+    kept = ranked.copy()
+    for i in np.flatnonzero(np.diff(ignore.indptr)).tolist():
+        kept[i, np.isin(kept[i], ignore.indices[ignore.indptr[i] : ignore.indptr[i + 1]])] = -1
+    return top_k(kept, scores, DEPTH)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Labels with about as many training documents, and how many of their occurrences are found."""
+
+    documents: str
+    labels: int
+    pairs: int
+    recall: dict[int, float]
+
+
+def by_frequency(found: Measured) -> list[Group]:
+    """Return the recall of labels at 5 and 10, by their number of training documents."""
+    Y, groups = found.documents.Y, []
+    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    hits = found.ranked[rows] == Y.indices[:, None]
+    frequency = found.documents.frequency[Y.indices]
+    for name, (first, last) in _GROUPS.items():
+        own = (frequency >= first) & (frequency <= (frequency.max(initial=0) if last is None else last))
+        pairs = int(own.sum())
+        recall = {k: 100 * float(hits[own, :k].sum()) / max(1, pairs) for k in (max(CUTS), DEPTH)}
+        groups.append(Group(name, len(np.unique(Y.indices[own])), pairs, recall))
+    return groups

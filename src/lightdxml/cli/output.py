@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
 
 # Everything but the tab and the line feed that can command a terminal or reorder what it shows.
 _CONTROL = re.compile(
@@ -181,3 +184,11 @@ def download_bar(title: str) -> Iterator[Any]:
     with Progress(*columns, console=errors, disable=not errors.is_terminal) as progress:
         task = progress.add_task(title, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def label_as_json(model: Model, j: int) -> dict[str, object]:
+    """Return a label for JSON: with a vocabulary its URI, name and notation, else its name or id."""
+    if model.vocabulary is None:
+        return {"label": j if model.label_names is None else model.label_names[j]}
+    label = model.label(j)
+    return {"uri": label.id, "label": label.name, "notation": label.notation or None}

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, note, printable
+from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, label_as_json, note, printable
+
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
 
 
 def run(
@@ -58,26 +62,29 @@ def run(
         predicted = 0
         for batch in batches:
             predicted += len(batch.ids)
-            labels, scores = predictor.rank(batch.documents, k, tail=tail)
+            ids = ["" if one is None else str(one) for one in batch.ids]
+            labels, scores = predictor.rank(batch.documents, k, tail=tail, ids=ids)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
-                names = trained.label_names
-                found = [(j if names is None else names[j], score) for j, score in pairs]
-                sys.stdout.write(show(document, found) + "\n")
+                sys.stdout.write(show(trained, document, pairs) + "\n")
             sys.stdout.flush()
     if predicted == 0:
         note(f"{file} has no documents")
 
 
-def _as_json(document: Any, found: list[tuple[Any, float]]) -> str:
+def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
     content: dict[str, Any] = {} if document is None else {"id": document}
-    content["labels"] = [{"label": label, "score": round(score, 6)} for label, score in found]
+    content["labels"] = [{**label_as_json(model, j), "score": round(score, 6)} for j, score in found]
     return json_line(content)
 
 
-def _as_text(document: Any, found: list[tuple[Any, float]]) -> str:
+def _as_text(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
     """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    cells = [f"{_cell(label)} {score:.3f}" for label, score in found]
+    labels = [model.label(j) for j, _ in found]
+    # Concepts of one name are told apart by their URIs.
+    repeated = {name for name, count in Counter(label.name for label in labels).items() if count > 1}
+    names = [f"{one.name} <{one.id}>" if one.name in repeated else one.name for one in labels]
+    cells = [f"{_cell(name)} {score:.3f}" for name, (_, score) in zip(names, found, strict=True)]
     return "\t".join(cells if document is None else [_cell(document), *cells])
 
 

@@ -88,6 +88,13 @@ def run(
         bool | None, _model(help="Train a sparse linear classifier per label on the words. Default: true.")
     ] = None,
     tree: Annotated[bool | None, _model(help="Try label trees if there are many labels. Default: true.")] = None,
+    names: Annotated[
+        bool | None, _model(help="Look for names of labels in the documents, if labels have names. Default: true.")
+    ] = None,
+    vocabulary: Annotated[
+        Path | None,
+        _model(help="What labels are called: TSV, CSV or SKOS. Its concepts are labels too.", metavar="FILE"),
+    ] = None,
     index: Annotated[
         Literal["auto", "exact", "rabitq"] | None,
         _model(help="Search for candidates. `rabitq` is approximate, and faster for very many labels. Default: auto."),
@@ -103,6 +110,9 @@ def run(
     min_df: Annotated[int, _text(help="Ignore words that occur in fewer training documents.")] = 2,
     max_features: Annotated[int, _text(help="Words and pairs to keep, at most: the most frequent ones.")] = 100_000,
     title_weight: Annotated[float, _text(help="Weight of a word in the title. A word in the text has 1.")] = 1.0,
+    language: Annotated[
+        str, _text(help="Reduce words to their base form, in a language such as en, de or fi.", show_default=False)
+    ] = "",
     word_vectors: Annotated[
         str | None,
         _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),
@@ -141,6 +151,7 @@ def run(
     Example: `lightdxml train see-also --model my-model`
     """
     from lightdxml.data import load
+    from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
     from lightdxml.model.store import check_target
     from lightdxml.persistence.checkpoint import remove
@@ -152,15 +163,17 @@ def run(
             raise ValueError(f"{option} needs a folder for checkpoints: give --checkpoint DIR")
     estimator = LightDXML(
         preset, dense=dense, dim=dim, shortlist_size=shortlist_size, epochs=epochs, learning_rate=learning_rate,
-        linear=linear, tree=tree, index=index, precision=precision, validation_fraction=validation_fraction,
-        random_state=random_state, n_jobs=n_jobs, ngrams=ngrams, min_df=min_df, max_features=max_features,
-        title_weight=title_weight, word_vectors=word_vectors, options=_settings(set or []),
+        linear=linear, tree=tree, names=names, index=index, precision=precision,
+        validation_fraction=validation_fraction, random_state=random_state, n_jobs=n_jobs, ngrams=ngrams,
+        min_df=min_df, max_features=max_features, title_weight=title_weight, language=language,
+        word_vectors=word_vectors, options=_settings(set or []),
     )  # fmt: skip
     # Mistakes are reported before the data is read.
     estimator.config()
     estimator.text_options()
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
+    concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=encoding)
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
         loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
@@ -168,7 +181,7 @@ def run(
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit["allow_different_machine"] = allow_different_machine
-        _fit(estimator, loaded, model, **fit, memory_limit=memory_limit, spill=spill)
+        _fit(estimator, loaded, model, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)
     if checkpoint is not None:
@@ -230,7 +243,9 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None
         note(f"{checkpoint}: {found}")
     dev = None if loaded.dev is None else (inputs_of(loaded.dev), loaded.dev.Y)
     try:
-        estimator.fit(inputs_of(loaded.train), loaded.train.Y, dev=dev, label_names=loaded.label_names, **options)
+        train = loaded.train
+        names = {"label_names": loaded.label_names, "feature_names": loaded.feature_names, "ids": train.ids}
+        estimator.fit(inputs_of(train), train.Y, dev=dev, **names, **options)
     except DivergedError as error:
         if error.kept is None:
             raise

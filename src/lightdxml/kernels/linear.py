@@ -63,6 +63,7 @@ def _write_visit(
     W: Any,
     b: Any,
     targets: Any,
+    ignored: Any,
     duals: Any,
     i: Any,
     constants: Any,
@@ -78,6 +79,7 @@ def _write_visit(
     score = _write_scores(builder, indices, values, start, stop, W, b)
     lanes = ir.VectorType(ir.IntType(1), LANES)
     is_positive = builder.bitcast(builder.load(builder.gep(targets.data, [i])), lanes)
+    is_ignored = builder.bitcast(builder.load(builder.gep(ignored.data, [i])), lanes)
     half, inverse = (_broadcast(builder, constants, k) for k in (0, 1))
     y = builder.select(is_positive, _constant(1.0), _constant(-1.0))
     dual_row = llvm.row_start(builder, duals, i)
@@ -89,6 +91,7 @@ def _write_visit(
     is_zero = builder.fcmp_ordered("==", dual, zero)
     # Shrinking: the condition holds by a margin, so the document is skipped until the others have converged.
     is_skipped = builder.and_(is_zero, builder.fcmp_ordered(">", gradient, before))
+    is_skipped = builder.or_(is_skipped, is_ignored)
     negative = builder.select(builder.fcmp_ordered("<", gradient, zero), gradient, zero)
     projected = builder.select(is_zero, negative, gradient)
     up = builder.select(builder.fcmp_ordered(">", projected, highest), projected, highest)
@@ -171,6 +174,7 @@ def train_classes(
     squares: NDArray[np.float32],
     solver: Solver,
     prior: Csr,
+    own: NDArray[np.int32],
     prune_below: NDArray[np.float32],
     max_copied: int,
     W: NDArray[np.float32],
@@ -194,7 +198,9 @@ def train_classes(
     solver
         Costs, bias and stopping rule.
     prior
-        Per class, the weights towards which it is regularized; no rows for zero. Their columns occur in its positives.
+        Per class, the weights towards which it is regularized; no rows for zero.
+    own
+        Per class, a document that it is not trained on, -1 for none; empty if no class has one.
     prune_below
         Per column, the absolute value below which a weight is dropped.
     max_copied
@@ -217,12 +223,12 @@ def train_classes(
     position_of, touched = np.empty(W.shape[0], np.int32), np.empty(W.shape[0], np.int32)
     for column in range(W.shape[0]):
         position_of[column] = -1
-    place_of = np.empty(indptr.size - 1, np.int32)
+    place_of = np.zeros(indptr.size - 1, np.int32)
     copied_indices, copied_values = np.empty(0, np.int32), np.empty(0, np.float32)
     copied = Csr(np.zeros(1, np.int64), copied_indices, copied_values)
     own_squares, rows = np.empty(0, np.float32), np.empty(0, np.int32)
     begin, n_documents = 0, 0
-    targets, bias = np.empty(0, np.uint16), np.empty(LANES, np.float32)
+    targets, ignored, bias = np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(LANES, np.float32)
     group, n_touched, is_copied = np.int32(-1), 0, False
     used, first = 0, 0
     while first < classes.size:
@@ -236,7 +242,7 @@ def train_classes(
             n_documents = members.indptr[group + 1] - begin
             if rows.size < n_documents:
                 rows, own_squares = np.empty(n_documents, np.int32), np.empty(n_documents, np.float32)
-                targets = np.empty(n_documents, np.uint16)
+                targets, ignored = np.empty(n_documents, np.uint16), np.empty(n_documents, np.uint16)
             entries = 0
             for i in range(n_documents):
                 document = members.indices[begin + i]
@@ -256,21 +262,26 @@ def train_classes(
         while last < classes.size and last - first < LANES and groups[classes[last]] == group:
             last += 1
         for i in range(n_documents):
-            targets[i] = 0
+            targets[i], ignored[i] = 0, 0
         for i in range(first, last):
+            if own.size > 0 and own[classes[i]] >= 0:
+                place = place_of[own[classes[i]]]
+                if place < n_documents and members.indices[begin + place] == own[classes[i]]:
+                    ignored[place] |= np.uint16(1) << np.uint16(i - first)
             for p in range(positives.indptr[classes[i]], positives.indptr[classes[i] + 1]):
                 targets[place_of[positives.indices[p]]] |= np.uint16(1) << np.uint16(i - first)
             if classes[i] + 1 < prior.indptr.size:
                 for p in range(prior.indptr[classes[i]], prior.indptr[classes[i] + 1]):
-                    column = prior.indices[p]
-                    W[position_of[column] if is_copied else column, i - first] = prior.values[p]
+                    position = position_of[prior.indices[p]] if is_copied else prior.indices[p]
+                    if position >= 0:
+                        W[position, i - first] = prior.values[p]
         state = np.uint64(solver.seed) + np.uint64(classes[first])
         for lane in range(LANES):
             bias[lane] = solver.bias
         if is_copied:
-            _descend(rows, n_documents, targets, copied, own_squares, last - first, solver, state, 1, W, bias)
+            _descend(rows, n_documents, targets, ignored, copied, own_squares, last - first, solver, state, 1, W, bias)
         else:
-            _descend(rows, n_documents, targets, X, own_squares, last - first, solver, state, _BLOCK, W, bias)
+            _descend(rows, n_documents, targets, ignored, X, own_squares, last - first, solver, state, _BLOCK, W, bias)
         n = n_touched if is_copied else W.shape[0]
         for i in range(first, last):
             kept = used
@@ -281,6 +292,14 @@ def train_classes(
                     columns[used] = column
                     weights[used] = weight
                     used += 1
+            if is_copied and classes[i] + 1 < prior.indptr.size:
+                # No document of the group has these columns, so their weights stay as they are.
+                for p in range(prior.indptr[classes[i]], prior.indptr[classes[i] + 1]):
+                    column = prior.indices[p]
+                    if position_of[column] < 0 and abs(prior.values[p]) >= prune_below[column]:
+                        columns[used] = column
+                        weights[used] = prior.values[p]
+                        used += 1
             counts[i] = used - kept
             biases[i] = bias[i - first]
         for j in range(n):
@@ -327,6 +346,7 @@ def _descend(
     documents: NDArray[np.int32],
     n: int,
     targets: NDArray[np.uint16],
+    ignored: NDArray[np.uint16],
     X: Csr,
     squares: NDArray[np.float32],
     lanes: int,
@@ -339,7 +359,8 @@ def _descend(
     """Minimize the loss of each lane on n documents, into W and b, which hold the prior.
 
     `squares` are the squared norms of these documents, one after the other. Each pass visits them in a new random order
-    of blocks. Bit k of a target says whether the document is a positive of lane k.
+    of blocks. Bit k of a target says whether the document is a positive of lane k, bit k of `ignored` whether lane k is
+    not trained on it.
     """
     indptr, indices, values = X
     duals = np.empty((n, LANES), np.float32)
@@ -365,8 +386,8 @@ def _descend(
             document = documents[i]
             constants[1] = 1 / (squares[i] + constants[2] + constants[0])
             _visit(
-                indices, values, indptr[document], indptr[document + 1], W, b, targets, duals, i, constants, bounds,
-                outcome,
+                indices, values, indptr[document], indptr[document + 1], W, b, targets, ignored, duals, i, constants,
+                bounds, outcome,
             )  # fmt: skip
             if outcome[0] == 0:
                 shrunk[at - kept] = i

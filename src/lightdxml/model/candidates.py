@@ -34,7 +34,7 @@ def find_candidates(views: Mapping[str, View], batch: Batch) -> Candidates:
     for name, view in views.items():
         proposal = view.propose(batch, labels)
         if proposal is not None:
-            labels = np.concatenate([labels, proposal.labels], axis=1)
+            labels = np.concatenate([labels, _allowed(proposal.labels, batch)], axis=1)
             log_scores[name] = proposal.log_scores
     for name, view in views.items():
         log_scores[name] = _completed(view, batch, labels, log_scores.get(name))
@@ -47,9 +47,14 @@ def extended(candidates: Candidates, views: Mapping[str, View], name: str, view:
     if proposal is None:
         log_scores = {**candidates.log_scores, name: view.log_score(batch, candidates.labels)}
         return Candidates(candidates.labels, log_scores)
-    labels = np.concatenate([candidates.labels, proposal.labels], axis=1)
+    labels = np.concatenate([candidates.labels, _allowed(proposal.labels, batch)], axis=1)
     scored = {one: _completed(views[one], batch, labels, known) for one, known in candidates.log_scores.items()}
     return Candidates(labels, {**scored, name: proposal.log_scores})
+
+
+def _allowed(labels: NDArray[np.int32], batch: Batch) -> NDArray[np.int32]:
+    """Return labels with -1 for those that a document is itself."""
+    return labels if batch.own is None else np.where(labels == batch.own[:, None], np.int32(-1), labels)
 
 
 def _completed(

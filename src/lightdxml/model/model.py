@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,18 @@ from lightdxml.views.base import Batch, View
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.text.features import FeatureRows
 
 _DOCUMENTS = 8192
+
+
+class Label(NamedTuple):
+    """A label as it is shown: its id (a URI if there is a vocabulary), its name, and its notation, if it has one."""
+
+    id: str
+    name: str
+    notation: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,12 @@ class Model:
         How much rare labels are preferred.
     machines
         Where it was trained: several if training was resumed on another machine.
+    never_own
+        Whether documents are labels themselves, and never have themselves as a label.
+    vocabulary
+        What labels are called; their names in `label_names` are then URIs. None without a vocabulary.
+    language
+        The language of names to show; None for the most frequent one.
     """
 
     views: Mapping[str, View]
@@ -66,11 +81,30 @@ class Model:
     word_vectors: str | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     machines: Sequence[dict[str, str]] = ()
+    never_own: bool = False
+    vocabulary: Vocabulary | None = None
+    language: str | None = None
 
     @property
     def n_labels(self) -> int:
         """Number of labels, those without documents included."""
         return len(self.label_frequency)
+
+    def label(self, j: int) -> Label:
+        """Return what is shown of a label.
+
+        Examples
+        --------
+        >>> from lightdxml import LightDXML
+        >>> LightDXML(dim=8, epochs=2).fit(["red rose", "white wine"] * 10, [["rose"], ["wine"]] * 10).model_.label(1)
+        Label(id='wine', name='wine', notation='')
+        """
+        if self.label_names is None:
+            return Label(str(j), str(j))
+        uri = self.label_names[j]
+        if self.vocabulary is None or uri not in self.vocabulary:
+            return Label(uri, uri)
+        return Label(uri, self.vocabulary.name(uri, self.language), self.vocabulary[uri].notation)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name. Views may share arrays, which then have the same name."""
@@ -95,7 +129,11 @@ def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np
 
 
 def predict(
-    model: Model, X: csr_matrix | FeatureRows, k: int = 5, tail: float = 0.0
+    model: Model,
+    X: csr_matrix | FeatureRows,
+    k: int = 5,
+    tail: float = 0.0,
+    own: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
 
@@ -109,12 +147,14 @@ def predict(
         Labels per document.
     tail
         From 0, for precision, to 1, for rare labels.
+    own
+        A label per document that it cannot have, because it is that label; -1 for none.
     """
     labels = np.empty((X.shape[0], k), dtype=np.int32)
     scores = np.empty((X.shape[0], k), dtype=np.float32)
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         # Slicing a matrix takes a tenth of a millisecond, prediction of one document a few.
-        batch = Batch(X if stop - start == X.shape[0] else X[start:stop])
+        batch = Batch(X if stop - start == X.shape[0] else X[start:stop], None if own is None else own[start:stop])
         candidates = find_candidates(model.views, batch)
         labels[start:stop], scores[start:stop] = top_k(candidates.labels, score(model, candidates, tail), k)
     # Rounded label embeddings may be a little longer than 1, and a cosine then a little above 1.

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lightdxml.config import from_json
+from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
 from lightdxml.model.blend import TailShift, restore_blend
 from lightdxml.model.model import Model
@@ -27,11 +28,11 @@ from lightdxml.views.registry import VIEWS
 
 FORMAT = 1
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
-_LABELS, _WORDS = "label_names.json", "vocabulary.json"
-_FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _HISTORY)
+_LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
+_FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 # Names are as long as people make them, but not all of them longer than a page.
-_MAX_NAME, _SPARE_NAMES = 1 << 12, 1 << 8
+_MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 12, 1 << 8, 20
 
 
 def check_target(folder: Path, *others: Path | None) -> None:
@@ -78,6 +79,8 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         stored.write_json(folder / _WORDS, model.vectorizer.vocabulary)
     if model.label_names is not None:
         stored.write_json(folder / _LABELS, list(model.label_names))
+    if model.vocabulary is not None:
+        stored.write_json(folder / _CONCEPTS, model.vocabulary.to_json())
     stored.write(folder / _ARRAYS, model.arrays())
     stored.write_json(folder / _HISTORY, history)
     manifest = {
@@ -93,6 +96,8 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "word_vectors": model.word_vectors,
         "metrics": model.metrics,
         "machines": list(model.machines),
+        "never_own": model.never_own,
+        "language": model.language,
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
     stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
@@ -248,6 +253,9 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         word_vectors=manifest["word_vectors"],
         machines=[{str(key): str(value) for key, value in one.items()} for one in manifest["machines"]],
         metrics={str(name): float(value) for name, value in manifest["metrics"].items()},
+        never_own=manifest.get("never_own") is True,
+        vocabulary=_vocabulary(files, manifest),
+        language=_language(manifest.get("language")),
     )
 
 
@@ -267,6 +275,18 @@ def _vectorizer(
     expect(arrays["idf"], "idf", (n_features,), np.float32)
     vocabulary = _names(files, _WORDS, n_features, "features")
     return Vectorizer(vocabulary, arrays["idf"], TextOptions(**manifest["text"]))
+
+
+def _language(code: Any) -> str | None:
+    if code is not None and (not isinstance(code, str) or len(code) > _MAX_LANGUAGE):
+        raise ValueError(f"its manifest has a language {code!r:.30}")
+    return code
+
+
+def _vocabulary(files: dict[str, Content], manifest: dict[str, Any]) -> Vocabulary | None:
+    if _CONCEPTS not in manifest["files"]:
+        return None
+    return Vocabulary.from_json(stored.parse_json(files[_CONCEPTS], _CONCEPTS))
 
 
 def _names(files: dict[str, Content], name: str, count: int, what: str) -> list[str]:

@@ -21,6 +21,7 @@ from lightdxml.resources.system import check_memory
 from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
 from lightdxml.text.features import FeatureRows
+from lightdxml.text.languages import check_language
 from lightdxml.text.tokenizer import Fields
 
 if TYPE_CHECKING:
@@ -55,9 +56,12 @@ class TextOptions:
         high=_LARGEST_COUNT,
     )
     title_weight: float = setting(1.0, "The weight of a word in the title; 0 ignores titles.", low=0, high=1_000_000)
+    language: str = setting("", "Language whose words are reduced to their base form, such as fi; empty: as written.")
 
     def __post_init__(self) -> None:
         check(self)
+        if self.language:
+            check_language(self.language)
 
 
 _DEFAULT = TextOptions()
@@ -85,12 +89,16 @@ class Vectorizer:
 
 
 def fit(
-    texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT, memory_limit: int | None = None
+    texts: Texts | Sequence[str],
+    settings: TextOptions = _DEFAULT,
+    memory_limit: int | None = None,
+    names: Sequence[str] = (),
 ) -> tuple[Vectorizer, csr_matrix]:
     """Learn a vocabulary from texts; return it with the features of the texts, as `transform` does.
 
     How many terms there are shows only when they are counted, so the most memory that the process may take is checked
-    meanwhile; None for what the machine has.
+    meanwhile; None for what the machine has. The words of `names` are in the vocabulary however rare they are in the
+    texts.
 
     Examples
     --------
@@ -98,8 +106,12 @@ def fit(
     >>> vectorizer.vocabulary, X.shape
     (['cat', 'my', 'my white', 'white'], (3, 4))
     """
-    fields = Fields.of(texts, settings.title_weight > 0)
-    document_counts = _select(fields, _count(fields, settings, memory_limit), settings)
+    fields = Fields.of(texts, settings.title_weight > 0, settings.language)
+    of_names = Fields.of(names, language=settings.language)
+    wanted = _words(of_names)
+    common, rare = _count(fields, settings, memory_limit, wanted)
+    spelled = dict.fromkeys(_spell(of_names, wanted), 0)
+    document_counts = spelled | _spell(fields, rare) | _select(fields, common, settings)
     vocabulary = sorted(document_counts)
     df = np.array([document_counts[term] for term in vocabulary], dtype=np.float64)
     idf = np.log((1 + len(fields)) / (1 + df)) + 1
@@ -149,7 +161,7 @@ def features(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit:
     [1.0]
     """
     settings = vectorizer.settings
-    fields = Fields.of(texts, settings.title_weight > 0)
+    fields = Fields.of(texts, settings.title_weight > 0, settings.language)
     idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
     table = vectorizer.table
     pairs, title_weight = settings.ngrams == 2, float(settings.title_weight)
@@ -186,8 +198,23 @@ def _stack(parts: list[_Rows], n_columns: int) -> FeatureRows:
     return FeatureRows(indptr, indices, values, n_columns)
 
 
-def _count(fields: Fields, settings: TextOptions, memory_limit: int | None) -> NDArray[np.uint64]:
-    """Return the terms that occur in enough documents, as unordered rows of `kernels.words`."""
+def _words(names: Fields) -> NDArray[np.uint64]:
+    """Return the words of names, as unordered rows of `kernels.words`."""
+    table, size = np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0
+    for chunk in names.chunks():
+        codes, bounds = names.codes(*chunk)
+        terms, starts = words.count_terms(codes, bounds, tokenizer.characters(codes), False, chunk[0])
+        table, size = words.merge(table, size, terms, starts[0], starts[-1])
+    return table[table[:, 0] > 0]
+
+
+def _count(
+    fields: Fields, settings: TextOptions, memory_limit: int | None, wanted: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the terms that occur in enough documents, and those that are wanted anyway.
+
+    Both are unordered rows of `kernels.words`.
+    """
     tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
     locks = [Lock() for _ in tables]
 
@@ -205,7 +232,9 @@ def _count(fields: Fields, settings: TextOptions, memory_limit: int | None) -> N
 
     parallel.run(count, fields.chunks())
     min_df = np.uint64(settings.min_df)
-    return np.concatenate([table[_document_counts(table) >= min_df] for table, _ in tables])
+    common = np.concatenate([table[_document_counts(table) >= min_df] for table, _ in tables])
+    anyway = [table[np.isin(table[:, 0], wanted[:, 0])] for table, _ in tables if len(wanted)]
+    return common, np.concatenate([wanted[:0], *anyway])
 
 
 def _document_counts(terms: NDArray[np.uint64]) -> NDArray[np.uint64]:

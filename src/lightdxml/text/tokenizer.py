@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import words
+from lightdxml.text.languages import base_forms
 
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
 _WITHOUT_SPACES = (
@@ -36,19 +37,23 @@ _CHUNK_CHARACTERS = 1 << 19
 
 @dataclass(frozen=True)
 class Fields:
-    """Titles and bodies of documents; nothing is copied."""
+    """Titles and bodies of documents; nothing is copied. With a language, words are in their base form."""
 
     bodies: Sequence[str]
     titles: Sequence[str] | None
+    language: str = ""
 
     @classmethod
-    def of(cls, texts: Texts | Sequence[str], titles: bool = True) -> Fields:
+    def of(cls, texts: Texts | Sequence[str], titles: bool = True, language: str = "") -> Fields:
         """Return the fields of texts, with or without their titles."""
         if isinstance(texts, str):
             raise ValueError("the texts are a single string: give a list of texts")
         if isinstance(texts, Texts):
-            return cls(texts.bodies, texts.titles if titles else None)
-        return cls(texts, None)
+            return cls(texts.bodies, texts.titles if titles else None, language)
+        return cls(texts, None, language)
+
+    def _text(self, text: str) -> str:
+        return base_forms(self.language, text) if self.language else text
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -81,15 +86,15 @@ class Fields:
 
     def document(self, i: int) -> str:
         """Return the normalized text of a document, with the title first."""
-        body = normalize(self.bodies[i])
-        return body if self.titles is None else f"{normalize(self.titles[i])}\n{body}"
+        body = normalize(self._text(self.bodies[i]))
+        return body if self.titles is None else f"{normalize(self._text(self.titles[i]))}\n{body}"
 
     def codes(self, start: int, stop: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the code points of documents, and the bounds of titles and bodies (see `kernels.words`)."""
         parts = []
         for i in range(start, stop):
-            parts.append("" if self.titles is None else f"{self.titles[i]}\n")
-            parts.append(self.bodies[i])
+            parts.append("" if self.titles is None else f"{self._text(self.titles[i])}\n")
+            parts.append(self._text(self.bodies[i]))
         joined, bounds = join(parts)
         codes = code_points(joined)
         if joined.isascii():

@@ -7,11 +7,12 @@ the sparse views, while this one compiles those of the texts and of the dense vi
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 import numpy as np
@@ -31,39 +32,53 @@ _WORTH_SAYING = 1.0
 # Documents and labels of the toy that compiles all kernels: enough for RaBitQ to sample some blocks of codes.
 _TOY = 256
 _ALL_DOCUMENTS = 1_000_000
-# The helper imports from where this process does, and not from the current folder.
+# The helper imports from where this process does, and not from the current folder. `sys` is part of the interpreter.
 _HELPER = """
-import json, sys
-sys.path[:] = json.loads(sys.argv[1])
+import sys
+sys.path[:] = sys.argv[1].split("\\n")
 from lightdxml.training.compilation import compile_sparse
 compile_sparse(sys.argv[2])
 """
 
 
 @contextmanager
-def helper(config: Config) -> Iterator[None]:
-    """Compile kernels in a second process inside the `with` block, if they are not on disk yet."""
-    if is_compiled(train_classes) or cache_folder() is None or parallel.thread_count() < 2 or not sys.executable:
-        yield
-        return
-    arguments = [sys.executable, "-c", _HELPER, json.dumps(sys.path), json.dumps(asdict(config))]
-    quiet = subprocess.DEVNULL
+def helper(config: Config) -> Iterator[Callable[[], None]]:
+    """Compile kernels in a second process inside the `with` block, if they are not on disk yet.
+
+    Yields a function that stops it, for when it is of no more use.
+    """
+    process = None
+    if _is_of_use(config):
+        places = "\n".join(place for place in sys.path if isinstance(place, str))
+        arguments = [sys.executable, "-c", _HELPER, places, json.dumps(asdict(config))]
+        quiet = subprocess.DEVNULL
+        # It only saves time: training goes on without it.
+        with suppress(OSError):
+            process = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet)
+
+    def stop() -> None:
+        if process is not None:
+            process.kill()
+            process.wait()
+
     try:
-        process = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=quiet)
-    except OSError:
-        # It only saves time.
-        yield
-        return
-    try:
-        yield
+        yield stop
     finally:
-        process.kill()
-        process.wait()
+        stop()
+
+
+def _is_of_use(config: Config) -> bool:
+    """Return whether the sparse views are trained and not compiled, and two processes can share a cache."""
+    folder = cache_folder()
+    can_share = folder is not None and os.access(folder, os.W_OK) and parallel.thread_count() > 1
+    # The executable of a frozen application is the application.
+    can_start = bool(sys.executable) and not getattr(sys, "frozen", False)
+    return config.linear.enabled and can_share and can_start and not is_compiled(train_classes)
 
 
 def compile_sparse(config: str) -> None:
     """Compile the kernels of the sparse views, in another order than `compile_kernels`: what the helper does."""
-    sparse = changed(from_json(json.loads(config)), {"dense": "never", "linear": True})
+    sparse = changed(from_json(json.loads(config)), {"dense": "never"})
     _train_toy(changed(sparse, {"tree": False}), work=_ALL_DOCUMENTS)
     _train_toy(sparse)
 

@@ -14,7 +14,7 @@ from lightdxml.model.model import Model
 from lightdxml.training import choose
 from lightdxml.training.run import Run
 from lightdxml.training.state import Best
-from lightdxml.views.base import Batch, View
+from lightdxml.views.base import View
 from lightdxml.views.registry import VIEWS
 
 # The views of the paper, which the cycle trains, and the one that stands beside them in the grid of β and γ.
@@ -60,7 +60,7 @@ class _BlendFit:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.batch = Batch(run.data.X_validation)
+        self.batch = run.data.validation_batch
         self.candidates = find_candidates(run.views, self.batch)
         self.shares: dict[str, float] = {}
         self.chosen = (0.0, 1.0) if run.result is None else (run.result.beta, 0.0)
@@ -111,8 +111,9 @@ class _BlendFit:
             before = choose.weights_of(*self.chosen, self.shares)
             after = choose.weights_of(*self.chosen, {**self.shares, name: share})
             gain, error = choose.gain(run, candidates, before, after)
-            # With few validation documents there is no choice: the view is kept at its default share.
-            if gain < max(options.min_gain, options.min_errors * error) and len(curve) > 1:
+            # With few validation documents there is no choice of a share: the view is kept unless it does harm.
+            is_enough = gain >= 0 if len(curve) == 1 else gain >= max(options.min_gain, options.min_errors * error)
+            if not is_enough:
                 share = 0.0
             run.progress(phase, 1, view=name, share=share, gain=gain, error=error, curve=curve, **metrics)
         outcome = f"kept with weight {after[name]:.2g}" if share else "dropped: the gain is too small"
@@ -141,7 +142,7 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
     data, options = run.data, run.config.blend
     needed = {name: view for name, view in run.views.items() if is_needed(name, blend)}
     if candidates is None or len(needed) < len(run.views):
-        candidates = find_candidates(needed, Batch(data.X_validation))
+        candidates = find_candidates(needed, data.validation_batch)
     run.views = needed
     scores = blend.combine(candidates.log_scores)
     with run.phase("tail") as phase:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -36,7 +36,8 @@ from lightdxml.training.compilation import compile_kernels
 from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.training.snapshot import unpack
-from lightdxml.validation import check_dev, check_features, check_labels, check_trainable, check_vectors, split
+from lightdxml.validation import check_dev, check_features, check_labels, check_trainable, check_vectors, split_rows
+from lightdxml.views.names.forms import NameForms
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 6
@@ -114,11 +115,28 @@ def prepare(X: Any, Y: Any, config: Config, dev: tuple[Any, Any] | None = None, 
 
 
 def hold_out(
-    X: csr_matrix, Y: csr_matrix, config: Config, dev: tuple[Any, Any] | None = None, vectors: Any = None
+    X: csr_matrix,
+    Y: csr_matrix,
+    config: Config,
+    dev: tuple[Any, Any] | None = None,
+    vectors: Any = None,
+    names: NameForms | None = None,
+    own: tuple[NDArray[np.int32], NDArray[np.int32] | None] | None = None,
 ) -> Prepared:
-    """Hold validation documents out of checked data, unless `dev` is given."""
-    parts = split(X, Y, config) if dev is None else (X, Y, *check_dev(dev, X, Y))
-    data = TrainingData(*parts, held_out=dev is None and parts[2] is not X)
+    """Hold validation documents out of checked data, unless `dev` is given.
+
+    `own` are the labels that the documents, and those of dev, cannot have because they are these labels.
+    """
+    rows = split_rows(Y, config) if dev is None else None
+    if dev is not None:
+        parts, owns = (X, Y, *check_dev(dev, X, Y)), own or (None, None)
+    elif rows is None:
+        parts, owns = (X, Y, X, Y), (None, None) if own is None else (own[0], own[0])
+    else:
+        kept, held = rows
+        parts = X[kept], Y[kept], X[held], Y[held]
+        owns = (None, None) if own is None else (own[0][kept], own[0][held])
+    data = TrainingData(*parts, rows is not None, names, *owns)
     return Prepared(data, None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim))
 
 
@@ -130,10 +148,12 @@ def train(
     memory_limit: int | None = None,
     spill: Path | None = None,
     callbacks: Sequence[Callback] = (),
+    on_compiled: Callable[[], None] = lambda: None,
 ) -> tuple[Model, list[dict[str, Any]]]:
     """Train on prepared data, which are taken over; return the model and its history.
 
-    Further `callbacks` see everything before checkpoints are written.
+    Further `callbacks` see everything before checkpoints are written. `on_compiled` is called when all kernels are
+    compiled.
     """
     progress = progress or Progress(show=False)
     assert prepared.data is not None
@@ -142,6 +162,7 @@ def train(
     history = History()
     with history.phase("compile"):
         compile_kernels(prepared.data, config, progress)
+        on_compiled()
     with history.phase("memory estimate"):
         need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     history.entries[-1]["estimated_mb"] = need.total / 1e6

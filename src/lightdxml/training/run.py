@@ -18,11 +18,12 @@ from lightdxml.kernels import parallel
 from lightdxml.metrics import inverse_propensity
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.spill import ALL_FEATURES, SpillDirectory
-from lightdxml.views.base import View
+from lightdxml.views.base import Batch, View
 
 if TYPE_CHECKING:
     from lightdxml.training.callbacks import Callback
     from lightdxml.training.state import CycleState, DenseResult
+    from lightdxml.views.names.forms import NameForms
 
 T = TypeVar("T")
 
@@ -39,6 +40,11 @@ class TrainingData:
         The same for the documents on which everything is chosen.
     held_out
         Whether the validation documents were held out of the user's training documents.
+    names
+        The names of labels as features; None if labels have no names.
+    own, own_validation
+        A label per document that it cannot have, because it is that label; -1 for none. None if there are no such
+        labels.
     """
 
     X: csr_matrix
@@ -46,6 +52,9 @@ class TrainingData:
     X_validation: csr_matrix
     Y_validation: csr_matrix
     held_out: bool = False
+    names: NameForms | None = None
+    own: NDArray[np.int32] | None = None
+    own_validation: NDArray[np.int32] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def memo(self, key: Any, compute: Callable[[], T]) -> T:
@@ -54,6 +63,11 @@ class TrainingData:
             self._memo[key] = compute()
         value: T = self._memo[key]
         return value
+
+    @property
+    def validation_batch(self) -> Batch:
+        """The validation documents, to be scored."""
+        return Batch(self.X_validation, self.own_validation)
 
     @property
     def n_labels(self) -> int:
@@ -86,6 +100,23 @@ class TrainingData:
     def known_labels(self) -> NDArray[np.int64]:
         """The labels that have training documents."""
         return np.flatnonzero(self.label_frequency)
+
+    @cached_property
+    def trained_labels(self) -> NDArray[np.int64]:
+        """The labels that have training documents or a name."""
+        if self.names is None:
+            return self.known_labels
+        return np.union1d(self.known_labels, self.names.labels).astype(np.int64)
+
+    @cached_property
+    def own_document(self) -> NDArray[np.int32] | None:
+        """The training document that is each label, -1 for none; None if documents are no labels."""
+        if self.own is None:
+            return None
+        found = np.full(self.n_labels, -1, dtype=np.int32)
+        rows = np.flatnonzero(self.own >= 0)
+        found[self.own[rows]] = rows
+        return found
 
     @cached_property
     def inv_propensity(self) -> NDArray[np.float64]:
@@ -177,7 +208,8 @@ class Run:
         data, parts = self.data, [self.data.X, self.data.X_validation]
         X = csr_matrix(vstack(parts)) if self.spill is None else self.spill.matrix(ALL_FEATURES, parts)
         Y = csr_matrix(vstack([data.Y, data.Y_validation]))
-        return TrainingData(X, Y, data.X_validation, data.Y_validation)
+        own = None if data.own is None else np.concatenate([data.own, data.own_validation])
+        return TrainingData(X, Y, data.X_validation, data.Y_validation, names=data.names, own=own)
 
     @staticmethod
     def key(phase: str, name: str) -> str:

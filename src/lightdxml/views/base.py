@@ -36,9 +36,13 @@ class Batch:
     ----------
     X
         Features of the documents: canonical CSR float32 with unit rows.
+    own
+        A label per document that it cannot have, because it is that label; -1 for none. None if there are no such
+        labels.
     """
 
     X: csr_matrix | FeatureRows
+    own: NDArray[np.int32] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

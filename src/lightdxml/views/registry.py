@@ -6,6 +6,7 @@ from lightdxml.views.base import View
 from lightdxml.views.dense.classifier import ClassifierView
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.linear.model import LinearView
+from lightdxml.views.names.model import NamesView
 from lightdxml.views.tree.model import TreeView
 
 # In the order in which they are trained and propose candidates.
@@ -16,5 +17,6 @@ VIEWS: dict[str, type[View]] = {
         ClassifierView,
         LinearView,
         TreeView,
+        NamesView,
     )
 }

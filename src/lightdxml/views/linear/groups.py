@@ -50,12 +50,21 @@ class LabelGroups:
 
 def fits_all_documents(data: TrainingData, options: LinearOptions) -> bool:
     """Return whether all labels can be trained on all documents within the work that is allowed."""
-    return -(-len(data.known_labels) // LANES) * _pass(data, options) <= options.work
+    return _fits(len(data.trained_labels), data, options)
+
+
+def needs_no_tree(data: TrainingData, options: LinearOptions) -> bool:
+    """Return whether labels with documents are so few that each could be trained on all documents."""
+    return _fits(len(data.known_labels), data, options)
+
+
+def _fits(n_labels: int, data: TrainingData, options: LinearOptions) -> bool:
+    return -(-n_labels // LANES) * _pass(data, options) <= options.work
 
 
 def clusters_per_document(data: TrainingData, options: LinearOptions, n_clusters: int) -> int:
     """Return of how many clusters a document can be a negative within the work that is allowed."""
-    blocks = -(-len(data.known_labels) // (n_clusters * LANES))
+    blocks = -(-len(data.trained_labels) // (n_clusters * LANES))
     allowed = options.work // max(1, blocks * _pass(data, options))
     return min(n_clusters, max(options.min_clusters, allowed))
 
@@ -75,7 +84,8 @@ def _training_groups(run: Run) -> LabelGroups:
     if fits_all_documents(data, run.config.linear):
         return _one_group(data)
     matcher = match(run, 0)
-    return _matched(data, matcher.clusters, _hard_negatives(run, matcher))
+    clusters = joined_clusters(data, matcher.clusters, data.known_labels, run.config.names.documents)
+    return _matched(data, clusters, _hard_negatives(run, matcher))
 
 
 def refit_groups(run: Run) -> LabelGroups:
@@ -84,7 +94,7 @@ def refit_groups(run: Run) -> LabelGroups:
     if fits_all_documents(data, run.config.linear):
         return _one_group(run.all_data)
     matcher = match(run, 0)
-    clusters = joined_clusters(run.all_data, matcher.clusters, data.known_labels)
+    clusters = joined_clusters(run.all_data, matcher.clusters, data.known_labels, run.config.names.documents)
     hard = _hard_negatives(run, matcher)
     held_out = nearest_clusters(matcher, data.X_validation, hard.shape[1])
     return _matched(run.all_data, clusters, np.concatenate([hard, held_out]))

@@ -83,6 +83,8 @@ class Documents:
             counts += np.bincount(rows.indices, minlength=X.shape[1])
         mean = totals.sum() / max(1, counts.sum())
         usual = np.sqrt(totals / np.maximum(counts, 1) / (mean or 1)).astype(np.float32)
+        # Words of names that no document has.
+        usual[counts == 0] = 1
         return Documents(X, Csr.of(X), squares, usual)
 
     def thresholds(self, options: SolverOptions) -> NDArray[np.float32]:
@@ -119,6 +121,8 @@ class Problem:
         Seed of the order of documents.
     prior
         Weights of every class towards which it is regularized; None for zero.
+    own
+        A document of every class that it is not trained on, -1 for none; None if no class has one.
     """
 
     documents: Documents
@@ -130,6 +134,7 @@ class Problem:
     solver: SolverOptions
     seed: int
     prior: csr_matrix | None = None
+    own: NDArray[np.int32] | None = None
 
     def parts(self) -> list[NDArray[np.int32]]:
         """Return the classes in parts of nearly equal work, without cutting a block that is trained together."""
@@ -149,11 +154,12 @@ class Problem:
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
         prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
+        own = np.empty(0, dtype=np.int32) if self.own is None else self.own
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
                 some, positives, self.groups, members, self.documents.arrays, self.documents.squares, solver, prior,
-                thresholds, linear.MAX_COPIED, W, biases, *out,
+                own, thresholds, linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
         return _in_pieces(train, classes, linear.LANES * n_features + 100_000)
@@ -209,7 +215,7 @@ def joined(pieces: list[Weights]) -> Weights:
     return every
 
 
-def inverted_rows(rows: csr_matrix) -> InvertedIndex:
+def inverted_rows(rows: csr_matrix, precision: str = "float32") -> InvertedIndex:
     """Return an index of the rows of a matrix, without biases.
 
     >>> inverted_rows(csr_matrix([[0.0, 2.0]], dtype=np.float32)).weights.tolist()
@@ -218,7 +224,7 @@ def inverted_rows(rows: csr_matrix) -> InvertedIndex:
     classes, counts = np.arange(rows.shape[0], dtype=np.int32), np.diff(rows.indptr).astype(np.int64)
     no_biases = np.zeros(rows.shape[0], dtype=np.float32)
     weights = Weights(classes, counts, rows.indices, rows.data, no_biases)
-    return inverted([weights], rows.shape[1], rows.shape[0], "float32", 0.0, classes[:0])
+    return inverted([weights], rows.shape[1], rows.shape[0], precision, 0.0, classes[:0])
 
 
 def inverted(

@@ -18,7 +18,7 @@ from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, LinearOptions
 from lightdxml.views.linear.solver import Problem, Weights, inverted, solve, solver_documents
 from lightdxml.views.linear.steps import solve_step, solved
-from lightdxml.views.tree.clustering import training_centroids
+from lightdxml.views.tree.clustering import named_centroids
 from lightdxml.views.tree.matcher import match
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _RAISED = 0.05
 def train(run: Run) -> LinearView:
     """Train the view on the training documents; its steps are checkpointed."""
     data, groups = run.data, training_groups(run)
-    labels = groups.order(data.known_labels.astype(np.int32))
+    labels = groups.order(data.trained_labels.astype(np.int32))
     cost = _cost(run, groups)
     weights = solve_step(run, _PHASE, _LABELS, labels, lambda: _problem(run, data, groups, labels, cost))
     return LinearView(_inverted(run, [weights]), run.config.linear.proposals)
@@ -48,7 +48,7 @@ def refit(view: LinearView, run: Run) -> LinearView:
     """Train the labels of held-out documents again, with these documents."""
     data = run.data
     groups = training_groups(run)
-    trained = solved(run, _PHASE, _LABELS, groups.order(data.known_labels.astype(np.int32)))
+    trained = solved(run, _PHASE, _LABELS, groups.order(data.trained_labels.astype(np.int32)))
     later = refit_groups(run)
     labels = later.order(np.unique(data.Y_validation.indices).astype(np.int32))
     cost = _cost(run, groups)
@@ -62,11 +62,13 @@ def refit(view: LinearView, run: Run) -> LinearView:
 def _problem(run: Run, data: TrainingData, groups: LabelGroups, labels: NDArray[np.int32], cost: float) -> Problem:
     prior = None
     if run.config.linear.prior:
-        prior = training_centroids(data) * np.float32(run.config.linear.prior)
+        centroids = named_centroids(data, run.config.names.documents)
+        prior = centroids * np.float32(run.config.linear.prior)
     seed = run.config.random_state
     return Problem(
-        solver_documents(data), data.label_to_docs, labels, groups.of_label, groups.members, cost, SOLVER, seed, prior
-    )
+        solver_documents(data), data.label_to_docs, labels, groups.of_label, groups.members, cost, SOLVER, seed, prior,
+        data.own_document,
+    )  # fmt: skip
 
 
 def _inverted(run: Run, trained: list[Weights]) -> InvertedIndex:
@@ -88,7 +90,7 @@ def _cost(run: Run, groups: LabelGroups) -> float:
     rows = np.flatnonzero(np.diff(truth.indptr))
     if data.X_validation.shape[0] < run.config.blend.min_documents or len(rows) < _ENOUGH:
         return options.default_cost
-    batch = Batch(data.X_validation[rows])
+    batch = Batch(data.X_validation[rows], None if data.own_validation is None else data.own_validation[rows])
 
     def measure(bounds: tuple[int, int]) -> Arrays:
         weights = solve(_problem(run, data, groups, tried, options.costs[bounds[0]]), lambda _: run.tick())
@@ -131,6 +133,9 @@ def _ranked(run: Run, index: InvertedIndex, batch: Batch) -> NDArray[np.int32]:
         clusters = paths.reshape(len(labels), -1)
         log_scores = log_sigmoid(margins_of(matcher.index, batch, clusters), clusters)
         scores += np.float32(_TREE_WEIGHT) * log_scores.reshape(paths.shape).sum(axis=2)
+    if batch.own is not None:
+        scores[labels == batch.own[:, None]] = -np.inf
     scores[labels < 0] = -np.inf
-    order = np.argsort(-scores, axis=1, kind="stable")[:, : max(_CUTS)]
+    # Ties by label: the order in which a search finds labels is arbitrary.
+    order = np.lexsort((labels, -scores), axis=1)[:, : max(_CUTS)]
     return np.take_along_axis(labels, order, axis=1)

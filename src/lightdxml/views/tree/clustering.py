@@ -28,9 +28,20 @@ def training_centroids(data: TrainingData) -> csr_matrix:
     return data.memo("centroids", lambda: label_centroids(data.X, data.Y))
 
 
-def label_centroids(X: csr_matrix, Y: csr_matrix) -> csr_matrix:
-    """Return the mean features of each label's documents at length 1; zeros for a label without documents."""
-    sums = csr_matrix(Y.T @ X)
+def named_centroids(data: TrainingData, weight: float) -> csr_matrix:
+    """Return the centroids of all labels, whose names count as this many of their documents; computed once."""
+    if data.names is None or not weight:
+        return training_centroids(data)
+    names = data.names.by_label(data.n_labels) * np.float32(weight)
+    return data.memo("named centroids", lambda: label_centroids(data.X, data.Y, names))
+
+
+def label_centroids(X: csr_matrix, Y: csr_matrix, names: csr_matrix | None = None) -> csr_matrix:
+    """Return the mean features of each label's documents, and of its name, at length 1; zeros for a label without.
+
+    `names` are features to add to the sum of each label's documents.
+    """
+    sums = csr_matrix(Y.T @ X if names is None else Y.T @ X + names)
     lengths = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
     sums.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(sums.indptr))
     return sums
@@ -103,8 +114,12 @@ def balanced_clusters(
     return clusters
 
 
-def joined_clusters(data: TrainingData, clusters: NDArray[np.int32], known: NDArray[np.int64]) -> NDArray[np.int32]:
+def joined_clusters(
+    data: TrainingData, clusters: NDArray[np.int32], known: NDArray[np.int64], name_weight: float = 0.0
+) -> NDArray[np.int32]:
     """Return clusters in which labels that are not known yet join the known label with the nearest centroid.
+
+    Names of labels count as this many of their documents.
 
     Examples
     --------
@@ -114,11 +129,12 @@ def joined_clusters(data: TrainingData, clusters: NDArray[np.int32], known: NDAr
     >>> joined_clusters(data, np.array([5, 7, -1], dtype=np.int32), np.array([0, 1])).tolist()
     [5, 7, 7]
     """
-    new = np.setdiff1d(data.known_labels, known)
+    new = np.setdiff1d(data.trained_labels, known)
     if not len(new):
         return clusters
     joined: NDArray[np.int32] = clusters.copy()
-    joined[new] = clusters[data.memo("nearest labels", lambda: _nearest_labels(training_centroids(data), new, known))]
+    centroids = named_centroids(data, name_weight)
+    joined[new] = clusters[data.memo("nearest labels", lambda: _nearest_labels(centroids, new, known))]
     return joined
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.views.base import ViewMemory
-from lightdxml.views.linear.groups import fits_all_documents
+from lightdxml.views.linear.groups import needs_no_tree
 from lightdxml.views.linear.inverted import restore_index
 from lightdxml.views.linear.memory import expected_weights
 from lightdxml.views.linear.solver import inverted, solver_documents
@@ -35,7 +35,7 @@ _WEIGHTS = 2.0
 def train(run: Run, is_useful: Callable[[View], bool]) -> TreeView | None:
     """Grow trees on the training documents; None where they are of no use. The first tree decides about the others."""
     data, options = run.data, run.config.tree
-    if not options.enabled or fits_all_documents(data, run.config.linear):
+    if not options.enabled or needs_no_tree(data, run.config.linear):
         return None
     few = data.X_validation.shape[0] < run.config.blend.min_documents
     n_trees = 1 if few else options.max_trees
@@ -55,7 +55,7 @@ def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[LabelTree]:
     """Grow one tree after the other, each with clusters of its own, over the labels of these documents."""
     for number in count():
         matcher, name = match(run, number), f"tree {number + 1}, labels"
-        clusters = joined_clusters(data, matcher.clusters, run.data.known_labels)
+        clusters = joined_clusters(data, matcher.clusters, run.data.known_labels, run.config.names.documents)
         key = run.key(phase, f"tree {number + 1}")
         if key not in run.products:
             run.products[key] = _label_index(run, phase, name, data, clusters)
@@ -81,7 +81,7 @@ def _label_index(run: Run, phase: str, name: str, data: TrainingData, clusters: 
 def memory(data: TrainingData, config: Config) -> ViewMemory:
     """Return the bytes of growing trees: weights of all nodes, their inverted index."""
     options = config.tree
-    if not options.enabled or fits_all_documents(data, config.linear):
+    if not options.enabled or needs_no_tree(data, config.linear):
         return ViewMemory()
     weights = round(_WEIGHTS * expected_weights(data))
     # Of the last tree by node (8 bytes each), and while they are inverted 8 more; 6 remain.

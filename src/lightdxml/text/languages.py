@@ -1,0 +1,61 @@
+"""Words in their base form: lemmas of simplemma where it knows the language, else stems of Snowball.
+
+Languages that bend words need it: in Finnish, a word has hundreds of forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+# The names of Snowball's algorithms, for languages of which simplemma has no lemmas.
+_SNOWBALL = {"eu": "basque", "ne": "nepali", "no": "norwegian", "ta": "tamil", "yi": "yiddish", "sr": "serbian"}
+# Words that are remembered, each about 200 bytes.
+_REMEMBERED = 1 << 20
+_EXTRA = 'pip install "lightdxml[languages]"'
+
+
+def base_forms(language: str, text: str) -> str:
+    """Return a text in lower case with every word in its base form.
+
+    >>> base_forms("en", "Two Cats")
+    'two cat'
+    """
+    return _WORD.sub(lambda found: _base_form(language, found[0]), text.lower())
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _base_form(language: str, word: str) -> str:
+    return _analyzer(language)(word).lower()
+
+
+def check_language(language: str) -> None:
+    """Raise a `ValueError` if there are no base forms of a language, or what computes them is not installed.
+
+    >>> check_language("xx")
+    Traceback (most recent call last):
+    ValueError: there are no base forms of words for language 'xx': give a code such as en, de or fi
+    """
+    _analyzer(language)
+
+
+@lru_cache(maxsize=8)
+def _analyzer(language: str) -> Callable[[str], str]:
+    try:
+        import simplemma
+        from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
+    except ImportError as error:
+        raise ValueError(f"base forms of words need simplemma: {_EXTRA}") from error
+    if language in SUPPORTED_LANGUAGES:
+        return lambda word: str(simplemma.lemmatize(word, lang=language))
+    if language not in _SNOWBALL:
+        what = f"there are no base forms of words for language {language!r:.20}"
+        raise ValueError(f"{what}: give a code such as en, de or fi")
+    try:
+        import snowballstemmer
+    except ImportError as error:
+        raise ValueError(f"base forms of words need snowballstemmer: {_EXTRA}") from error
+    stemmer = snowballstemmer.stemmer(_SNOWBALL[language])
+    return lambda word: str(stemmer.stemWord(word))

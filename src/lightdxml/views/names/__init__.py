@@ -1,0 +1,1 @@
+"""The names view: how well a label's names fit the words of a document."""

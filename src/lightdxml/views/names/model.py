@@ -1,0 +1,215 @@
+"""The names view: a label is likely if its name occurs in the document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
+from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, margins_of, restore_index, search
+from lightdxml.views.names.scorer import AMBIGUITY, FREQUENCY, TERMS, Matches, NameScorer, groups_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lightdxml.config import Config
+    from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.base import View
+
+_MAX_PROPOSALS = 1 << 16
+
+
+@dataclass(frozen=True)
+class NamesView:
+    """Names of labels, and how much their occurrence says.
+
+    Attributes
+    ----------
+    index
+        The share of each term in its name, by term. Classes of the index are names.
+    labels
+        The label of each name, ascending.
+    terms, ambiguity
+        Per name, the groups of its number of terms and of the labels that share it.
+    frequency
+        Per label, the group of its number of training documents.
+    scorer
+        From matches to log-odds.
+    proposals
+        Names per document that candidates come from.
+    """
+
+    name: ClassVar[str] = "names"
+    about: ClassVar[str] = "names of labels in the text"
+    requires: ClassVar[tuple[str, ...]] = ()
+
+    index: InvertedIndex
+    labels: NDArray[np.int32]
+    terms: NDArray[np.uint8]
+    ambiguity: NDArray[np.uint8]
+    frequency: NDArray[np.uint8]
+    scorer: NameScorer
+    proposals: int
+
+    def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
+        """Return the labels of the names that cover the most, and explain the most of the document."""
+        none = np.empty((len(batch), 0), dtype=np.int32)
+        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none)[0]
+        labels = np.where(names >= 0, self.labels[names], -1).astype(np.int32)
+        labels = without_repeats(known, labels)
+        every = np.concatenate([known, labels], axis=1)
+        return Proposal(labels, self.log_score(batch, every))
+
+    def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the log-probability of these labels, by the best of each label's names."""
+        odds = self.scorer.log_odds(self.matches(batch, labels)).max(axis=2)
+        return np.where(labels >= 0, -np.logaddexp(0, -odds), 0).astype(np.float32)
+
+    def matches(self, batch: Batch, labels: NDArray[np.int32], frequency: NDArray[np.uint8] | None = None) -> Matches:
+        """Return how the names of labels occur in documents: documents × labels × names per label.
+
+        `frequency` are groups of labels to use instead of those of the view.
+        """
+        bounds = batch.shared(("first name", id(self)), lambda: self._bounds())
+        first, n_names = bounds[labels], np.where(labels >= 0, bounds[labels + 1] - bounds[labels], 0)
+        each = np.arange(max(1, int(n_names.max(initial=0))))
+        names = np.where(each < n_names[:, :, None], first[:, :, None] + each, -1).astype(np.int32)
+        flat = names.reshape(len(labels), -1)
+        binary = batch.shared("ones", lambda: Batch(_with(batch, np.ones_like(batch.X.data))))
+        coverage, weight = (margins_of(self.index, one, flat).reshape(names.shape) for one in (binary, batch))
+        groups = self.frequency if frequency is None else frequency
+        by_label = np.broadcast_to(groups[labels][:, :, None], names.shape)
+        return Matches(coverage, np.maximum(weight, 0), self.terms[names], self.ambiguity[names], by_label)
+
+    def _bounds(self) -> NDArray[np.int64]:
+        """Return where the names of each label begin."""
+        return np.searchsorted(self.labels, np.arange(len(self.frequency) + 1))
+
+    def contributions(self, batch: Batch, label: int) -> Contributions:
+        """Return what each word of the label's best name adds to the log-probability."""
+        labels = np.array([[label]], dtype=np.int32)
+        matches = self.matches(batch, labels)
+        odds = self.scorer.log_odds(matches)[0, 0]
+        best = int(odds.argmax())
+        total = -float(np.logaddexp(0, -float(odds[best])))
+        features = np.zeros(batch.X.nnz)
+        if matches.coverage[0, 0, best] <= 0:
+            return Contributions(total, features)
+        nothing = replace(
+            matches, coverage=np.minimum(matches.coverage, np.float32(0)), weight=np.zeros_like(matches.weight)
+        )
+        base = -float(np.logaddexp(0, -float(self.scorer.log_odds(nothing)[0, 0, best])))
+        name = int(self._bounds()[label]) + best
+        shares = feature_margins(self.index, Batch(_with(batch, np.ones_like(batch.X.data))), name)
+        return Contributions(base, (total - base) * shares / shares.sum())
+
+    def arrays(self) -> Arrays:
+        """Return names and scorer."""
+        own = {one: getattr(self, one) for one in ("labels", "terms", "ambiguity", "frequency")}
+        return {
+            **self.index.arrays(self.name),
+            **{f"{self.name}.{one}": array for one, array in own.items()},
+            **self.scorer.arrays(f"{self.name}.scorer"),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """Return how many names candidates come from."""
+        return {"proposals": self.proposals}
+
+    @classmethod
+    def restore(cls, arrays: Arrays, facts: dict[str, Any], sizes: ModelSizes) -> NamesView:
+        """Return the view that these arrays make up."""
+        proposals = facts["proposals"]
+        if type(proposals) is not int or not 0 <= proposals <= _MAX_PROPOSALS:
+            raise ValueError(f"its names view proposes {proposals!r:.30} labels")
+        labels = arrays[f"{cls.name}.labels"]
+        n = len(labels)
+        expect(labels, f"{cls.name}.labels", (n,), np.int32)
+        terms, ambiguity = (
+            _groups(arrays, f"{cls.name}.{one}", n, bounds)
+            for one, bounds in (("terms", TERMS), ("ambiguity", AMBIGUITY))
+        )
+        frequency = _groups(arrays, f"{cls.name}.frequency", sizes.n_labels, FREQUENCY)
+        if not in_range(labels, 0, sizes.n_labels) or bool((labels[1:] < labels[:-1]).any()):
+            raise ValueError("its names view has names of labels that do not exist")
+        index = restore_index(arrays, cls.name, sizes.n_features, n)
+        scorer = NameScorer.restore(arrays, f"{cls.name}.scorer")
+        return cls(index, labels, terms, ambiguity, frequency, scorer, proposals)
+
+    def check_values(self) -> None:
+        """Check nothing more: there are no quantized rows."""
+
+    def quantize(self, precision: str) -> NamesView:
+        """Return the view with shares of lower precision."""
+        return replace(self, index=self.index.quantize(precision))
+
+    def summary(self) -> str:
+        """Return the number of names and labels."""
+        return f"{len(self.labels):,} names of {len(np.unique(self.labels)):,} labels"
+
+    @classmethod
+    def memory(cls, data: TrainingData, config: Config, spilled: bool) -> ViewMemory:
+        """Return the bytes that training takes."""
+        from lightdxml.views.names.train import memory
+
+        return memory(data, config)
+
+    @classmethod
+    def train(cls, run: Run, is_useful: Callable[[View], bool]) -> NamesView | None:
+        """Fit the scorer of names on some training documents, if labels have names."""
+        from lightdxml.views.names.train import train
+
+        return train(run)
+
+    def refit(self, run: Run) -> NamesView:
+        """Return the view with the label frequencies of all documents."""
+        return replace(self, frequency=groups_of(run.data.all_label_frequency, FREQUENCY))
+
+
+def _groups(arrays: Arrays, name: str, n: int, bounds: tuple[int, ...]) -> NDArray[np.uint8]:
+    found = expect(arrays[name], name, (n,), np.uint8)
+    if not in_range(found, 0, len(bounds) + 1):
+        raise ValueError(f"its array {name} has groups that do not exist")
+    return found
+
+
+def _with(batch: Batch, values: NDArray[np.float32]) -> Any:
+    """Return the documents of a batch with other values of their features."""
+    documents = batch.documents
+    return _Rows(documents.indptr, documents.indices, values.astype(np.float32, copy=False), batch.X.shape[1])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Documents as `Csr.of` takes them."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+    n_columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_columns
+
+    @property
+    def nnz(self) -> int:
+        return len(self.data)
+
+
+def without_repeats(known: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return labels with -1 for those that are known in their row, or occur in it before.
+
+    >>> without_repeats(np.array([[3]], np.int32), np.array([[5, 3, 5, -1]], np.int32)).tolist()
+    [[5, -1, -1, -1]]
+    """
+    every = np.concatenate([known, labels], axis=1)
+    order = np.argsort(every, axis=1, kind="stable")
+    ordered = np.take_along_axis(every, order, axis=1)
+    is_repeat = np.zeros(every.shape, dtype=np.bool_)
+    np.put_along_axis(is_repeat, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return np.where(is_repeat[:, known.shape[1] :], np.int32(-1), labels)

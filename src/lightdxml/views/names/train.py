@@ -1,0 +1,128 @@
+"""Fitting the scorer of names, on documents that do not count in the frequencies of labels, like new ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import Batch, ViewMemory
+from lightdxml.views.linear.solver import inverted_rows
+from lightdxml.views.names import scorer
+from lightdxml.views.names.forms import NameForms
+from lightdxml.views.names.model import NamesView, without_repeats
+from lightdxml.views.names.scorer import AMBIGUITY, FREQUENCY, TERMS, Matches, NameScorer, groups_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from lightdxml.config import Config
+    from lightdxml.training.run import Run, TrainingData
+
+_PHASE = "names of labels"
+_DOCUMENTS = 512
+# Candidates of other views that the scorer sees: most of what it is asked about later.
+_OTHERS = 20
+
+
+def train(run: Run) -> NamesView | None:
+    """Fit the scorer, and return the view; None if labels have no names, or names no known words."""
+    data, options = run.data, run.config.names
+    # The paper's method has no such view.
+    wanted = options.enabled and run.config.linear.enabled and data.X_validation.shape[0] >= options.min_documents
+    if not wanted or data.names is None or not data.names.terms.nnz:
+        return None
+    view = _unfitted(data.names, run)
+
+    def compute() -> Arrays:
+        return _fit(run, view).arrays("scorer")
+
+    fitted = run.step(_PHASE, "scorer", compute, lambda product: NameScorer.restore(product, "scorer"))
+    return replace(view, scorer=fitted)
+
+
+def _unfitted(names: NameForms, run: Run) -> NamesView:
+    nothing = scorer.fit(_empty(), np.zeros(0, dtype=np.bool_))
+    return NamesView(
+        inverted_rows(names.shares, run.config.precision),
+        names.labels,
+        groups_of(names.n_terms, TERMS),
+        groups_of(names.ambiguity, AMBIGUITY),
+        groups_of(run.data.label_frequency, FREQUENCY),
+        nothing,
+        run.config.names.proposals,
+    )
+
+
+def _empty() -> Matches:
+    nothing, groups = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.uint8)
+    return Matches(nothing, nothing, groups, groups, groups)
+
+
+def _fit(run: Run, view: NamesView) -> NameScorer:
+    """Fit the scorer on a sample; labels have the frequencies of the other documents."""
+    data, options = run.data, run.config.names
+    n = data.X.shape[0]
+    size = max(1, min(options.sample, round(options.sample_share * n)))
+    rows = np.sort(np.random.default_rng(run.config.random_state).permutation(n)[:size])
+    frequency = data.label_frequency - np.bincount(data.Y[rows].indices, minlength=data.n_labels)
+    groups = groups_of(frequency, FREQUENCY)
+    parts: list[Matches] = []
+    right: list[NDArray[np.bool_]] = []
+    for start in range(0, size, _DOCUMENTS):
+        run.tick()
+        some = rows[start : start + _DOCUMENTS]
+        batch, true = Batch(data.X[some]), data.Y[some]
+        labels = _candidates(run, view, batch, true)
+        if data.own is not None:
+            labels = np.where(labels == data.own[some][:, None], np.int32(-1), labels)
+        found = view.matches(batch, labels, groups)
+        best = _best_names(found)
+        parts.append(Matches(*(_taken(one, best)[labels >= 0] for one in vars(found).values())))
+        at = np.repeat(np.arange(len(some)), labels.shape[1]).reshape(labels.shape)
+        is_right = np.asarray(true[at.ravel(), np.maximum(labels, 0).ravel()]).reshape(labels.shape) > 0
+        right.append(is_right[labels >= 0])
+    joined = (np.concatenate([getattr(part, one) for part in parts]) for one in vars(parts[0]))
+    return scorer.fit(Matches(*joined), np.concatenate(right))
+
+
+def _candidates(run: Run, view: NamesView, batch: Batch, true: csr_matrix) -> NDArray[np.int32]:
+    """Return the labels that are right, and candidates of this and of the other views."""
+    none = np.empty((len(batch), 0), dtype=np.int32)
+    own = np.full((len(batch), max(1, int(np.diff(true.indptr).max(initial=0)))), -1, dtype=np.int32)
+    for i in range(len(batch)):
+        labels = true.indices[true.indptr[i] : true.indptr[i + 1]]
+        own[i, : len(labels)] = labels
+    parts = [own]
+    for other in (*run.views.values(), view):
+        proposal = other.propose(batch, none)
+        if proposal is not None:
+            labels = proposal.labels
+            if other is not view:
+                order = np.argsort(-proposal.log_scores, axis=1, kind="stable")[:, :_OTHERS]
+                labels = np.take_along_axis(labels, order, axis=1)
+            parts.append(without_repeats(np.concatenate(parts, axis=1), labels))
+    return np.concatenate(parts, axis=1)
+
+
+def _best_names(found: Matches) -> NDArray[np.int64]:
+    """Return the name of each label that covers the most, and then explains the most."""
+    best: NDArray[np.int64] = np.argmax(found.coverage + np.float32(0.01) * found.weight, axis=2)
+    return best
+
+
+def _taken(values: NDArray[Any], best: NDArray[np.int64]) -> NDArray[Any]:
+    return np.take_along_axis(values, best[:, :, None], axis=2)[:, :, 0]
+
+
+def memory(data: TrainingData, config: Config) -> ViewMemory:
+    """Return the bytes of the names: their index, by name and by term, and the matches of the sample."""
+    if not config.names.enabled or data.names is None:
+        return ViewMemory()
+    entries, n = data.names.terms.nnz, len(data.names.labels)
+    index = 16 * entries + 8 * data.X.shape[1] + 16 * n
+    sample = min(config.names.sample, data.X.shape[0]) * (config.names.proposals + _OTHERS) * 200
+    return ViewMemory(training=index + sample, kept=index)

@@ -1,0 +1,102 @@
+"""Vocabularies: TSV, CSV and SKOS, and what they say about bad input."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from lightdxml.data.errors import DataError
+from lightdxml.data.vocabulary import Concept, Vocabulary
+
+TURTLE = """
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix : <urn:x:> .
+:animal a skos:Concept ; skos:prefLabel "animal"@en, "eläin"@fi ; skos:narrower :dog .
+:cat a skos:Concept ; skos:prefLabel "cat"@en ; skos:altLabel "house cat"@en, "kitty"@en ; skos:hiddenLabel "kat"@en ;
+    skos:broader :animal ; skos:notation "C1" .
+:dog a skos:Concept ; skos:prefLabel "dog"@en .
+:wolf a skos:Concept ; skos:prefLabel "wolf"@en ; owl:deprecated true .
+:nameless a skos:Concept .
+"""
+
+
+def written(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    return path
+
+
+def test_tsv_has_uris_labels_and_notations(tmp_path: Path) -> None:
+    path = written(tmp_path, "v.tsv.gz", "<urn:a>\tcat\tC1\n\nurn:b\tdog\n")
+    concepts = Vocabulary.load(path).concepts
+    assert concepts == [Concept("urn:a", {"": ("cat",)}, "C1"), Concept("urn:b", {"": ("dog",)})]
+
+
+def test_csv_has_a_label_per_language(tmp_path: Path) -> None:
+    content = 'uri,label_en,label_fi,notation\nurn:a,cat,kissa,1\n<urn:b>,"dog, domestic",,\n'
+    vocabulary = Vocabulary.load(written(tmp_path, "v.csv", content))
+    assert [vocabulary.name("urn:a", one) for one in ("en", "fi", "sv")] == ["cat", "kissa", "cat"]
+    assert vocabulary["urn:b"].names == {"en": ("dog, domestic",)}
+    assert vocabulary.languages == ["en", "fi"]
+
+
+def test_skos_has_all_names_hierarchy_and_no_deprecated_concepts(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.load(written(tmp_path, "v.ttl", TURTLE))
+    assert [one.uri for one in vocabulary.concepts] == ["urn:x:animal", "urn:x:cat", "urn:x:dog"]
+    assert vocabulary.names("urn:x:cat", "en") == ("cat", "house cat", "kitty", "kat")
+    assert vocabulary["urn:x:cat"].notation == "C1"
+    assert vocabulary.branch("urn:x:animal") == {"urn:x:animal", "urn:x:cat", "urn:x:dog"}
+
+
+def test_a_vocabulary_survives_json(tmp_path: Path) -> None:
+    vocabulary = Vocabulary.load(written(tmp_path, "v.ttl", TURTLE))
+    assert Vocabulary.from_json(vocabulary.to_json()) == vocabulary
+    for damaged in (None, [1], [{"uri": "a"}], [{"uri": 1, "names": {}}], [{"uri": "a", "names": {"en": [1]}}]):
+        with pytest.raises(ValueError, match="its vocabulary has another form"):
+            Vocabulary.from_json(damaged)
+
+
+def test_a_branch_with_a_cycle_ends() -> None:
+    one, other = (Concept(a, {"": (a,)}, broader=(b,)) for a, b in (("a", "b"), ("b", "a")))
+    assert Vocabulary([one, other]).branch("a") == {"a", "b"}
+    with pytest.raises(ValueError, match="the vocabulary has no concept c"):
+        Vocabulary([one, other]).branch("c")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("v.tsv", "urn:a\n", "line 1: found 'urn:a\\\\n', expected a URI, a label and"),
+        ("v.tsv", "urn:a\tcat\nurn:a\tdog\n", "two concepts urn:a"),
+        ("v.tsv", "", "no concepts"),
+        ("v.tsv", "a b\tcat\n", "expected a URI without spaces"),
+        ("v.csv", "id,label\na,b\n", "expected columns named uri and label_en"),
+        ("v.csv", "uri,label\na\n", "line 2: found 1 cells"),
+        ("v.csv", 'uri,label\na,"b\n', "a malformed line"),
+        ("v.ttl", "this is not Turtle", "no valid RDF"),
+        ("v.rdf", '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>', "entities and external files"),
+        ("v.jsonld", '{"@context": "http://example.org/x", "@id": "urn:a"}', "nothing is fetched"),
+        ("v.nt", "", "no concepts"),
+    ],
+)
+def test_bad_vocabularies_are_refused_in_one_sentence(tmp_path: Path, name: str, content: str, message: str) -> None:
+    with pytest.raises(DataError, match=message) as error:
+        Vocabulary.load(written(tmp_path, name, content))
+    assert "\n" not in str(error.value)
+
+
+def test_another_encoding_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "v.tsv"
+    path.write_bytes("urn:a\tkäsi\n".encode("latin-1"))
+    with pytest.raises(DataError, match=re.escape("--encoding")):
+        Vocabulary.load(path)
+    assert Vocabulary.load(path, encoding="latin-1").name("urn:a") == "käsi"
+
+
+def test_a_name_of_ten_thousand_words_is_cut(tmp_path: Path) -> None:
+    path = written(tmp_path, "v.tsv", f"urn:a\t{'word ' * 10_000}\n")
+    assert len(Vocabulary.load(path).name("urn:a")) <= 1000
