@@ -45,6 +45,8 @@ from lightdxml.views.names.forms import NameForms
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
+# Names of one label that are looked for.
+_MOST_NAMES = 16
 _SETTINGS = (
     "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "names", "index", "precision",
     "validation_fraction", "random_state",
@@ -184,7 +186,7 @@ class LightDXML(BaseEstimator):
         X: Any,
         Y: Any,
         *,
-        dev: tuple[Any, Any] | None = None,
+        dev: tuple[Any, ...] | None = None,
         label_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
         ids: Sequence[str] | None = None,
@@ -205,7 +207,8 @@ class LightDXML(BaseEstimator):
         Y
             Label names or ids: a list or set per document, or one id each; or a matrix, documents × labels.
         dev
-            X and Y of documents on which weights and epoch are chosen; without it some documents are held out.
+            X and Y, and ids if there are any, of documents on which weights and epoch are chosen; without it some
+            documents are held out.
         label_names
             The names of a matrix's columns.
         feature_names
@@ -249,7 +252,7 @@ class LightDXML(BaseEstimator):
             labels, names, dev = _with_vocabulary(labels, names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
-        own = _own_labels(ids, names, labels)
+        own = _own_labels(ids, names, labels, None if dev is None or len(dev) < 3 else dev[2])
         progress, history = Progress(self.verbose), History()
         with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
             vectorizer = forms = None
@@ -394,8 +397,8 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
 
 
 def _with_vocabulary(
-    Y: csr_matrix, names: list[str] | None, dev: tuple[Any, Any] | None, vocabulary: Vocabulary
-) -> tuple[csr_matrix, list[str], tuple[Any, Any] | None]:
+    Y: csr_matrix, names: list[str] | None, dev: tuple[Any, ...] | None, vocabulary: Vocabulary
+) -> tuple[csr_matrix, list[str], tuple[Any, ...] | None]:
     """Return labels with a column per concept, their URIs, and the dev part with these columns."""
     if names is None:
         raise ValueError("a vocabulary needs labels with names, and Y has ids: give URIs or names as labels")
@@ -405,10 +408,14 @@ def _with_vocabulary(
 
     def moved(matrix: Any) -> csr_matrix:
         pairs = check_labels(matrix).tocoo()
-        return csr_matrix((pairs.data, (pairs.row, np.array(places)[pairs.col])), shape=(pairs.shape[0], len(labels)))
+        shape = pairs.shape[0], len(labels)
+        # Labels that are the same concept count once.
+        return check_labels(csr_matrix((pairs.data, (pairs.row, np.array(places)[pairs.col])), shape=shape))
 
     if dev is not None:
-        dev = dev[0], moved(known_labels(dev[1], names, len(names)))
+        is_matrix = hasattr(dev[1], "nnz") or getattr(dev[1], "ndim", 1) == 2
+        rows = moved(dev[1]) if is_matrix else [vocabulary.uris(row) for row in dev[1]]
+        dev = dev[0], rows, *dev[2:]
     return moved(Y), labels, dev
 
 
@@ -419,7 +426,7 @@ def _label_texts(
     if names is None:
         return None
     if vocabulary is not None:
-        return [list(vocabulary.texts(name, language)) for name in names]
+        return [list(vocabulary.texts(name, language)[:_MOST_NAMES]) for name in names]
     return [[name] for name in names] if are_words(names, texts) else None
 
 
@@ -453,14 +460,16 @@ def _words_of_features(X: csr_matrix, feature_names: Sequence[str]) -> tuple[tfi
 
 
 def _own_labels(
-    ids: Sequence[str] | None, names: list[str] | None, Y: csr_matrix
-) -> tuple[NDArray[np.int32], None] | None:
+    ids: Sequence[str] | None, names: list[str] | None, Y: csr_matrix, dev_ids: Sequence[str] | None
+) -> tuple[NDArray[np.int32], NDArray[np.int32] | None] | None:
     """Return the labels that documents are themselves; None if documents are no labels."""
     if ids is None or names is None:
         return None
     check_lengths(len(ids), Y.shape[0], "ids and Y")
     own = own_labels(ids, names)
-    return (own, None) if never_own(ids, own, Y) else None
+    if not never_own(ids, own, Y):
+        return None
+    return own, None if dev_ids is None else own_labels(dev_ids, names)
 
 
 def _initial_vectors(

@@ -60,6 +60,18 @@ def test_a_vocabulary_survives_json(tmp_path: Path) -> None:
             Vocabulary.from_json(damaged)
 
 
+def test_labels_are_concepts_by_uri_or_by_a_name_that_only_one_concept_has() -> None:
+    concepts = [
+        Concept("urn:1", {"en": ("bank",)}),
+        Concept("urn:2", {"en": ("bank",)}),
+        Concept("urn:3", {"en": ("tree",)}),
+    ]
+    vocabulary = Vocabulary(concepts)
+    assert vocabulary.all_labels(["tree", "<urn:1>", "other"]) == (["urn:1", "urn:2", "urn:3", "other"], [2, 0, 3])
+    with pytest.raises(ValueError, match="the label 'bank' is the name of urn:1 and urn:2: give URIs as labels"):
+        vocabulary.all_labels(["bank"])
+
+
 def test_a_branch_with_a_cycle_ends() -> None:
     one, other = (Concept(a, {"": (a,)}, broader=(b,)) for a, b in (("a", "b"), ("b", "a")))
     assert Vocabulary([one, other]).branch("a") == {"a", "b"}
@@ -80,6 +92,8 @@ def test_a_branch_with_a_cycle_ends() -> None:
         ("v.ttl", "this is not Turtle", "no valid RDF"),
         ("v.rdf", '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>', "entities and external files"),
         ("v.jsonld", '{"@context": "http://example.org/x", "@id": "urn:a"}', "nothing is fetched"),
+        ("v.jsonld", '{"\\u0040context": {"@import": "http://example.org/x"}, "@id": "urn:a"}', "nothing is fetched"),
+        ("v.rdf", "<\0x\0/\0>\0", "UTF-16"),
         ("v.nt", "", "no concepts"),
     ],
 )

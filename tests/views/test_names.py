@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
+from lightdxml.data.vocabulary import Concept, Vocabulary
 from lightdxml.views.base import Batch
 from lightdxml.views.names import scorer
 from lightdxml.views.names.model import NamesView
@@ -78,13 +79,29 @@ def test_names_can_be_left_out() -> None:
     assert "names" not in trained.model_.views
 
 
-def test_the_best_of_several_names_counts(model: LightDXML) -> None:
+def test_a_label_with_one_name_scores_the_same_next_to_one_with_many(model: LightDXML) -> None:
     view = model.model_.views["names"]
     assert isinstance(view, NamesView)
-    twice = replace(view, labels=np.zeros(len(view.labels), np.int32), frequency=view.frequency[:1])
+    # The last two names belong to one label.
+    both = replace(view, labels=np.array([*range(9), 8], np.int32), frequency=view.frequency[:9])
     X = csr_matrix(np.eye(model.n_features_in_, dtype=np.float32))
-    both = view.log_score(Batch(X), np.tile(np.arange(10, dtype=np.int32), (X.shape[0], 1)))
-    alone = twice.log_score(Batch(X), np.zeros((X.shape[0], 1), np.int32))
-    assert (alone[:, 0] <= 0).all()
-    assert alone.shape == (X.shape[0], 1)
-    assert both.shape == (X.shape[0], 10)
+    labels = np.tile(np.arange(9, dtype=np.int32), (X.shape[0], 1))
+    together = both.log_score(Batch(X), labels)
+    np.testing.assert_array_equal(together[:, :8], view.log_score(Batch(X), labels[:, :8]))
+    assert model.model_.vectorizer is not None
+    hamster = model.model_.vectorizer.vocabulary.index("hamster")
+    assert together[hamster, 8] > together[:, 8].min(), "the second name of the label occurs"
+
+
+def test_a_vocabulary_gives_names_and_labels_without_documents() -> None:
+    concepts = [Concept(f"urn:{name}", {"en": (name, f"{name} (animal)")}, f"N{i}") for i, name in enumerate(ANIMALS)]
+    rng = np.random.default_rng(2)
+    pairs = [rng.choice(9, 2, replace=False) for _ in range(100)]
+    texts = [" ".join(["the", *(ANIMALS[i] for i in pair)]) for pair in pairs]
+    labels = [[f"urn:{ANIMALS[i]}" for i in pair] for pair in pairs]
+    trained = LightDXML("fast").fit(texts, labels, vocabulary=Vocabulary(concepts))
+    assert trained.model_.n_labels == 10
+    assert trained.predict("a hamster", k=1) == ["urn:hamster"]
+    assert trained.model_.label(9) == ("urn:hamster", "hamster", "N9")
+    with pytest.raises(ValueError, match="the vocabulary has none of the labels in Y, such as 'x'"):
+        LightDXML("fast").fit(texts, [["x"]] * 100, vocabulary=Vocabulary(concepts))

@@ -76,8 +76,7 @@ def _uris(names: Sequence[str] | None, model: Model) -> Sequence[str] | None:
     """Return the labels of data as a model with a vocabulary calls them."""
     if names is None or model.vocabulary is None:
         return names
-    labels, places = model.vocabulary.all_labels(names)
-    return [labels[place] for place in places]
+    return model.vocabulary.uris(names)
 
 
 def _ignored(split: Split, names: Sequence[str] | None, model: Model, shape: tuple[int, int]) -> csr_matrix | None:

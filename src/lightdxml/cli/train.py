@@ -241,7 +241,7 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None
             "resuming from the last checkpoint" if is_in(checkpoint) else "no checkpoint, starting from the beginning"
         )
         note(f"{checkpoint}: {found}")
-    dev = None if loaded.dev is None else (inputs_of(loaded.dev), loaded.dev.Y)
+    dev = None if loaded.dev is None else (inputs_of(loaded.dev), loaded.dev.Y, loaded.dev.ids)
     try:
         train = loaded.train
         names = {"label_names": loaded.label_names, "feature_names": loaded.feature_names, "ids": train.ids}

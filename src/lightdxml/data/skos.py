@@ -17,6 +17,7 @@ _UNSAFE = (b"<!ENTITY", b"<!DOCTYPE")
 def read(path: Path, syntax: str) -> list[Concept]:
     """Return the concepts that are not deprecated, in the order of their URIs."""
     graph = _graph(path, syntax)
+    from rdflib import URIRef
     from rdflib.namespace import OWL, RDF, SKOS
 
     deprecated = {uri for uri, _, value in graph.triples((None, OWL.deprecated, None)) if str(value).lower() == "true"}
@@ -28,7 +29,8 @@ def read(path: Path, syntax: str) -> list[Concept]:
     for uri, _, other in graph.triples((None, SKOS.narrower, None)):
         above.setdefault(other, set()).add(uri)
     found = []
-    for uri in sorted(concepts - deprecated, key=str):
+    # A concept without a URI would get another id every time.
+    for uri in sorted((uri for uri in concepts - deprecated if isinstance(uri, URIRef)), key=str):
         names: dict[str, list[str]] = {}
         for kind in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel):
             for language, name in sorted(_labels(graph, uri, kind)):
@@ -54,7 +56,9 @@ def _graph(path: Path, syntax: str) -> Any:
         content = stream.read()
     if syntax == "xml" and any(mark in content for mark in _UNSAFE):
         raise DataError(path, "a document type with entities", "plain RDF: entities and external files are not read")
-    if syntax == "json-ld" and b'"@context"' in content and _has_remote_context(content):
+    if syntax == "xml" and b"\0" in content:
+        raise DataError(path, "XML in UTF-16", "UTF-8: convert the file")
+    if syntax == "json-ld" and _has_remote_context(content):
         raise DataError(path, "a @context on another server", "a @context in the file: nothing is fetched")
     graph = rdflib.Graph()
     try:
@@ -74,7 +78,8 @@ def _has_remote_context(content: bytes) -> bool:
             return False
         contexts = node.get("@context", [])
         some = contexts if isinstance(contexts, list) else [contexts]
-        return any(isinstance(one, str) for one in some) or any(remote(value) for value in node.values())
+        is_remote = "@import" in node or any(isinstance(one, str) for one in some)
+        return is_remote or any(remote(value) for value in node.values())
 
     try:
         return remote(json.loads(content))

@@ -154,18 +154,22 @@ class Vocabulary:
         >>> Vocabulary([Concept("urn:cat", {"en": ("cat",)})]).all_labels(["dog", "cat"])
         (['urn:cat', 'dog'], [1, 0])
         """
-        labels = {concept.uri: i for i, concept in enumerate(self.concepts)}
-        places = []
-        for name in names:
-            uri = name.removeprefix("<").removesuffix(">")
-            if uri not in labels:
-                owners = self._owners.get(name, ())
-                if len(owners) > 1:
-                    known = f"{owners[0]} and {owners[1]}"
-                    raise ValueError(f"the label {name!r} is the name of {known}: give URIs as labels")
-                uri = owners[0] if owners else name
-            places.append(labels.setdefault(uri, len(labels)))
+        labels = dict(self._positions)
+        places = [labels.setdefault(uri, len(labels)) for uri in self.uris(names)]
         return list(labels), places
+
+    def uris(self, names: Iterable[str]) -> list[str]:
+        """Return the URIs of labels of data; a label that is no concept stays as it is."""
+        return [self._uri(name) for name in names]
+
+    def _uri(self, name: str) -> str:
+        uri = name.removeprefix("<").removesuffix(">")
+        if uri in self:
+            return uri
+        owners = self._owners.get(name, ())
+        if len(owners) > 1:
+            raise ValueError(f"the label {name!r} is the name of {owners[0]} and {owners[1]}: give URIs as labels")
+        return owners[0] if owners else name
 
     @cached_property
     def _owners(self) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # The names of Snowball's algorithms, for languages of which simplemma has no lemmas.
@@ -57,5 +58,11 @@ def _analyzer(language: str) -> Callable[[str], str]:
         import snowballstemmer
     except ImportError as error:
         raise ValueError(f"base forms of words need snowballstemmer: {_EXTRA}") from error
-    stemmer = snowballstemmer.stemmer(_SNOWBALL[language])
-    return lambda word: str(stemmer.stemWord(word))
+    stemmer, lock = snowballstemmer.stemmer(_SNOWBALL[language]), Lock()
+
+    def stem(word: str) -> str:
+        # A stemmer holds the word that it works on.
+        with lock:
+            return str(stemmer.stemWord(word))
+
+    return stem

@@ -243,6 +243,7 @@ def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32]
         for array in (np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data):
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data)
-    if vectors is not None:
-        digest.update(np.ascontiguousarray(vectors).data)
+    names = None if data.names is None else (data.names.labels, data.names.terms.indptr, data.names.terms.indices)
+    for array in (vectors, data.own, data.own_validation, *(names or ())):
+        digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -84,7 +84,8 @@ def _training_groups(run: Run) -> LabelGroups:
     if fits_all_documents(data, run.config.linear):
         return _one_group(data)
     matcher = match(run, 0)
-    clusters = joined_clusters(data, matcher.clusters, data.known_labels, run.config.names.documents)
+    weight = run.config.names.documents
+    clusters = joined_clusters(data, matcher.clusters, data.known_labels, data.trained_labels, weight)
     return _matched(data, clusters, _hard_negatives(run, matcher))
 
 
@@ -94,7 +95,8 @@ def refit_groups(run: Run) -> LabelGroups:
     if fits_all_documents(data, run.config.linear):
         return _one_group(run.all_data)
     matcher = match(run, 0)
-    clusters = joined_clusters(run.all_data, matcher.clusters, data.known_labels, run.config.names.documents)
+    every, weight = run.all_data, run.config.names.documents
+    clusters = joined_clusters(every, matcher.clusters, data.known_labels, every.trained_labels, weight)
     hard = _hard_negatives(run, matcher)
     held_out = nearest_clusters(matcher, data.X_validation, hard.shape[1])
     return _matched(run.all_data, clusters, np.concatenate([hard, held_out]))

@@ -51,7 +51,7 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
 
 def expected_weights(data: TrainingData) -> int:
     """Return about how many weights the linear view will keep."""
-    return round(_KEPT * centroid_entries(data))
+    return round(_KEPT * centroid_entries(data)) + (0 if data.names is None else data.names.terms.nnz)
 
 
 def centroid_entries(data: TrainingData) -> int:

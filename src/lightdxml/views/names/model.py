@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from lightdxml.views.base import View
 
 _MAX_PROPOSALS = 1 << 16
+# Names of candidates that are scored together.
+_CELLS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -66,15 +69,33 @@ class NamesView:
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the log-probability of these labels, by the best of each label's names."""
-        odds = self.scorer.log_odds(self.matches(batch, labels)).max(axis=2)
+        odds = np.zeros(labels.shape, dtype=np.float32)
+        if labels.size:
+            step = max(1, _CELLS // (labels.shape[1] * self._most_names))
+            for start in range(0, len(labels), step):
+                some = batch if step >= len(labels) else Batch(batch.X[start : start + step])
+                odds[start : start + step] = self._log_odds(some, labels[start : start + step])
         return np.where(labels >= 0, -np.logaddexp(0, -odds), 0).astype(np.float32)
+
+    @cached_property
+    def _most_names(self) -> int:
+        """The largest number of names of a label."""
+        return max(1, int(np.diff(self._bounds).max(initial=0)))
+
+    def _log_odds(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
+        matches = self.matches(batch, labels)
+        odds = self.scorer.log_odds(matches)
+        # A label with fewer names than another has places without one. The first place counts: it may have no name.
+        odds[:, :, 1:][np.isneginf(matches.coverage[:, :, 1:])] = -np.inf
+        best: NDArray[np.float32] = odds.max(axis=2)
+        return best
 
     def matches(self, batch: Batch, labels: NDArray[np.int32], frequency: NDArray[np.uint8] | None = None) -> Matches:
         """Return how the names of labels occur in documents: documents × labels × names per label.
 
         `frequency` are groups of labels to use instead of those of the view.
         """
-        bounds = batch.shared(("first name", id(self)), lambda: self._bounds())
+        bounds = self._bounds
         first, n_names = bounds[labels], np.where(labels >= 0, bounds[labels + 1] - bounds[labels], 0)
         each = np.arange(max(1, int(n_names.max(initial=0))))
         names = np.where(each < n_names[:, :, None], first[:, :, None] + each, -1).astype(np.int32)
@@ -85,8 +106,9 @@ class NamesView:
         by_label = np.broadcast_to(groups[labels][:, :, None], names.shape)
         return Matches(coverage, np.maximum(weight, 0), self.terms[names], self.ambiguity[names], by_label)
 
+    @cached_property
     def _bounds(self) -> NDArray[np.int64]:
-        """Return where the names of each label begin."""
+        """Where the names of each label begin."""
         return np.searchsorted(self.labels, np.arange(len(self.frequency) + 1))
 
     def contributions(self, batch: Batch, label: int) -> Contributions:
@@ -103,7 +125,7 @@ class NamesView:
             matches, coverage=np.minimum(matches.coverage, np.float32(0)), weight=np.zeros_like(matches.weight)
         )
         base = -float(np.logaddexp(0, -float(self.scorer.log_odds(nothing)[0, 0, best])))
-        name = int(self._bounds()[label]) + best
+        name = int(self._bounds[label]) + best
         shares = feature_margins(self.index, Batch(_with(batch, np.ones_like(batch.X.data))), name)
         return Contributions(base, (total - base) * shares / shares.sum())
 

@@ -102,7 +102,8 @@ def _candidates(run: Run, view: NamesView, batch: Batch, true: csr_matrix) -> ND
         if proposal is not None:
             labels = proposal.labels
             if other is not view:
-                order = np.argsort(-proposal.log_scores, axis=1, kind="stable")[:, :_OTHERS]
+                scores = np.where(labels >= 0, proposal.log_scores, -np.inf)
+                order = np.lexsort((labels, -scores), axis=1)[:, :_OTHERS]
                 labels = np.take_along_axis(labels, order, axis=1)
             parts.append(without_repeats(np.concatenate(parts, axis=1), labels))
     return np.concatenate(parts, axis=1)

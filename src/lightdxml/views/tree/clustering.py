@@ -32,8 +32,12 @@ def named_centroids(data: TrainingData, weight: float) -> csr_matrix:
     """Return the centroids of all labels, whose names count as this many of their documents; computed once."""
     if data.names is None or not weight:
         return training_centroids(data)
-    names = data.names.by_label(data.n_labels) * np.float32(weight)
-    return data.memo("named centroids", lambda: label_centroids(data.X, data.Y, names))
+    names = data.names
+
+    def compute() -> csr_matrix:
+        return label_centroids(data.X, data.Y, names.by_label(data.n_labels) * np.float32(weight))
+
+    return data.memo("named centroids", compute)
 
 
 def label_centroids(X: csr_matrix, Y: csr_matrix, names: csr_matrix | None = None) -> csr_matrix:
@@ -115,9 +119,13 @@ def balanced_clusters(
 
 
 def joined_clusters(
-    data: TrainingData, clusters: NDArray[np.int32], known: NDArray[np.int64], name_weight: float = 0.0
+    data: TrainingData,
+    clusters: NDArray[np.int32],
+    known: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    name_weight: float = 0.0,
 ) -> NDArray[np.int32]:
-    """Return clusters in which labels that are not known yet join the known label with the nearest centroid.
+    """Return clusters in which those of these labels that are not known yet join the one with the nearest centroid.
 
     Names of labels count as this many of their documents.
 
@@ -126,15 +134,15 @@ def joined_clusters(
     >>> from lightdxml.training.run import TrainingData
     >>> X = csr_matrix([[1, 0], [0, 1], [0.1, 0.9]], dtype=np.float32)
     >>> data = TrainingData(X, csr_matrix(np.eye(3, dtype=np.float32)), X, X)
-    >>> joined_clusters(data, np.array([5, 7, -1], dtype=np.int32), np.array([0, 1])).tolist()
+    >>> joined_clusters(data, np.array([5, 7, -1], dtype=np.int32), np.array([0, 1]), np.arange(3)).tolist()
     [5, 7, 7]
     """
-    new = np.setdiff1d(data.trained_labels, known)
+    new = np.setdiff1d(labels, known)
     if not len(new):
         return clusters
     joined: NDArray[np.int32] = clusters.copy()
     centroids = named_centroids(data, name_weight)
-    joined[new] = clusters[data.memo("nearest labels", lambda: _nearest_labels(centroids, new, known))]
+    joined[new] = clusters[data.memo(("nearest", len(new)), lambda: _nearest_labels(centroids, new, known))]
     return joined
 
 

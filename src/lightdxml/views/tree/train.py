@@ -55,7 +55,7 @@ def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[LabelTree]:
     """Grow one tree after the other, each with clusters of its own, over the labels of these documents."""
     for number in count():
         matcher, name = match(run, number), f"tree {number + 1}, labels"
-        clusters = joined_clusters(data, matcher.clusters, run.data.known_labels, run.config.names.documents)
+        clusters = joined_clusters(data, matcher.clusters, run.data.known_labels, data.known_labels)
         key = run.key(phase, f"tree {number + 1}")
         if key not in run.products:
             run.products[key] = _label_index(run, phase, name, data, clusters)
