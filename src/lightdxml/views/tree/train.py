@@ -55,7 +55,9 @@ def _trees(run: Run, phase: str, data: TrainingData) -> Iterator[LabelTree]:
     """Grow one tree after the other, each with clusters of its own, over the labels of these documents."""
     for number in count():
         matcher, name = match(run, number), f"tree {number + 1}, labels"
-        clusters = joined_clusters(data, matcher.clusters, run.data.known_labels, data.known_labels)
+        clusters = joined_clusters(
+            data, matcher.clusters, run.data.known_labels, data.trained_labels, run.config.names.documents
+        )
         key = run.key(phase, f"tree {number + 1}")
         if key not in run.products:
             run.products[key] = _label_index(run, phase, name, data, clusters)
@@ -73,6 +75,8 @@ def _label_index(run: Run, phase: str, name: str, data: TrainingData, clusters: 
     own = np.where(clusters >= 0, np.arange(data.n_labels), -1).astype(np.int32)
     labels, parent = Level.of(data.Y, own, data.n_labels), Level.of(data.Y, clusters, n_clusters)
     weights = separate(run, phase, name, solver_documents(data), labels, parent, known)
+    # Labels without documents are in a cluster by their names, and have a margin of 0 within it. A negative one ranked
+    # rare labels lower and others no higher.
     no_bias, none = 0.0, np.empty(0, dtype=np.int32)
     index = inverted([weights], data.X.shape[1], data.n_labels, run.config.precision, no_bias, none)
     return index.arrays("labels")
