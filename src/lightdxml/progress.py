@@ -53,7 +53,7 @@ class Progress:
     """
 
     def __init__(self, show: bool | None = None) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(stderr=True, emoji=False)
         self._show = self._console.is_terminal if show is None else show
 
     @contextmanager

@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 from lightdxml import LightDXML, load
 from lightdxml.__main__ import main
 from lightdxml.cli import application
+from lightdxml.cli.train import _hint_at_vocabulary
+from lightdxml.data.vocabulary import Concept, Vocabulary
 from tests.support.commands import COMMAND, run, run_process
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS
@@ -282,3 +284,23 @@ def test_ctrl_c_during_imports_gives_no_traceback() -> None:
         shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
         assert shown.returncode == 130
         assert shown.stderr == ""
+
+
+def test_a_vocabulary_is_shown_as_names_and_given_to_programs_as_uris(tmp_path: Path) -> None:
+    """`:x:` in a URI was once shown as an emoji."""
+    rows = "".join(f"the {name} sleeps,{name}\n" for name in ("cat", "dog", "cow") * 10)
+    (tmp_path / "data.csv").write_text(f"text,labels\n{rows}")
+    (tmp_path / "v.tsv").write_text("<urn:x:cat>\tcat\tC1\nurn:x:dog\tdog\nurn:x:hamster\thamster\tC9\n")
+    run("train", tmp_path / "data.csv", "--model", tmp_path / "model", "--vocabulary", tmp_path / "v.tsv")
+    (tmp_path / "new.txt").write_text("my hamster\n")
+    assert run("predict", tmp_path / "model", tmp_path / "new.txt", "-k", "1").startswith("hamster ")
+    (found,) = json.loads(run("predict", tmp_path / "model", tmp_path / "new.txt", "-k", "1", "--json"))["labels"]
+    assert (found["uri"], found["label"], found["notation"]) == ("urn:x:hamster", "hamster", "C9")
+    explained = run("explain", tmp_path / "model", "my hamster", "-k", "1", "--json")
+    assert json.loads(explained)[0]["uri"] == "urn:x:hamster"
+
+
+def test_labels_that_are_not_in_the_vocabulary_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    vocabulary = Vocabulary([Concept("urn:x:cat", {"": ("cat",)})])
+    _hint_at_vocabulary(["cat", "cow", "urn:x:cat"], vocabulary)
+    assert "1 of 3 labels are not in the vocabulary, such as cow: they are kept" in capsys.readouterr().err

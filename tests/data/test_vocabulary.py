@@ -86,6 +86,7 @@ def test_a_branch_with_a_cycle_ends() -> None:
         ("v.tsv", "urn:a\tcat\nurn:a\tdog\n", "two concepts urn:a"),
         ("v.tsv", "", "no concepts"),
         ("v.tsv", "a b\tcat\n", "expected a URI without spaces"),
+        ("v.tsv", "urn:a\t\tC1\n", "line 1: found no label for urn:a"),
         ("v.csv", "id,label\na,b\n", "expected columns named uri and label_en"),
         ("v.csv", "uri,label\na\n", "line 2: found 1 cells"),
         ("v.csv", 'uri,label\na,"b\n', "a malformed line"),

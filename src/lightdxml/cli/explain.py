@@ -11,6 +11,7 @@ from lightdxml.cli.output import Json, ModelFolder, Tail, console, print_json, s
 
 if TYPE_CHECKING:
     from lightdxml.model.explain import Explanation
+    from lightdxml.model.model import Model
 
 _WIDTH = 24
 _BASE, _TAIL = "(base score)", "(label frequency)"
@@ -44,21 +45,29 @@ def run(
         raise ValueError("standard input is closed: give a text, or pipe one into the command")
     found = predictor.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
     if json:
-        print_json([_as_json(explanation) for explanation in found])
+        print_json([_as_json(explanation, _name(predictor.model, explanation)) for explanation in found])
         return
     if not found:
         say("The model knows none of these words, so it predicts no labels.")
     for explanation in found:
-        _show(explanation, words)
+        _show(explanation, _name(predictor.model, explanation), words)
 
 
-def _as_json(one: Explanation) -> dict[str, object]:
+def _name(model: Model, one: Explanation) -> str:
+    """Return what a label is called."""
+    if model.vocabulary is None or one.label not in model.vocabulary:
+        return str(one.label)
+    return model.vocabulary.name(str(one.label), model.language)
+
+
+def _as_json(one: Explanation, name: str) -> dict[str, object]:
     words = [{"word": word, "adds": value} for word, value in one.parts]
-    return {"label": one.label, "score": one.score, "base": one.base, "tail": one.tail, "words": words}
+    label = {"label": one.label} if name == str(one.label) else {"uri": one.label, "label": name}
+    return {**label, "score": one.score, "base": one.base, "tail": one.tail, "words": words}
 
 
-def _show(explanation: Explanation, words: int) -> None:
-    console.print(f"\n{' '.join(str(explanation.label).split())}  {explanation.score:.3f}", style="bold", markup=False)
+def _show(explanation: Explanation, name: str, words: int) -> None:
+    console.print(f"\n{' '.join(name.split())}  {explanation.score:.3f}", style="bold", markup=False)
     rows, rest = list(explanation.parts[:words]), explanation.parts[words:]
     if rest:
         rows.append((f"({len(rest)} more)", sum(value for _, value in rest)))

@@ -74,8 +74,9 @@ class _PrintableConsole(Console):
         super().print(*(printable(one) if isinstance(one, str) else one for one in objects), **options)
 
 
-console = _PrintableConsole(highlight=False)
-errors = _PrintableConsole(stderr=True, highlight=False)
+# No emoji: `:x:` may be part of a URI.
+console = _PrintableConsole(highlight=False, emoji=False)
+errors = _PrintableConsole(stderr=True, highlight=False, emoji=False)
 
 
 def say(message: str) -> None:

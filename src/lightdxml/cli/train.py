@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -33,6 +33,7 @@ from lightdxml.cli.settings import CommandWithSettings
 
 if TYPE_CHECKING:
     from lightdxml.data import Dataset
+    from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
 
 
@@ -223,6 +224,17 @@ def _hint_at_separator(loaded: Dataset) -> None:
             return
 
 
+def _hint_at_vocabulary(names: Sequence[str] | None, vocabulary: Vocabulary | None) -> None:
+    """Say how many labels of the data are not in the vocabulary."""
+    if names is None or vocabulary is None:
+        return
+    unknown = [name for name, uri in zip(names, vocabulary.uris(names), strict=True) if uri not in vocabulary]
+    if unknown:
+        note(
+            f"{len(unknown):,} of {len(names):,} labels are not in the vocabulary, such as {unknown[0]}: they are kept"
+        )
+
+
 def _check_word_vectors(source: str | None) -> None:
     if source == "train" and find_spec("gensim") is None:
         raise ValueError('training word vectors needs gensim: pip install "lightdxml[vectors]"')
@@ -244,6 +256,7 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None
     dev = None if loaded.dev is None else (inputs_of(loaded.dev), loaded.dev.Y, loaded.dev.ids)
     try:
         train = loaded.train
+        _hint_at_vocabulary(loaded.label_names, options["vocabulary"])
         names = {"label_names": loaded.label_names, "feature_names": loaded.feature_names, "ids": train.ids}
         estimator.fit(inputs_of(train), train.Y, dev=dev, **names, **options)
     except DivergedError as error:

@@ -279,7 +279,10 @@ def _is_label(column: str) -> bool:
 def _concept(path: Path, line: int, uri: str, names: Names, notation: str) -> Concept:
     if not uri or any(character.isspace() for character in uri):
         raise DataError(path, f"the URI {excerpt(uri)}", "a URI without spaces", line=line)
-    return Concept(uri, checked_names(names), notation)
+    checked = checked_names(names)
+    if not checked:
+        raise DataError(path, f"no label for {uri}", "a label after the URI", line=line)
+    return Concept(uri, checked, notation)
 
 
 def checked_names(names: Mapping[str, Iterable[str]]) -> Names:

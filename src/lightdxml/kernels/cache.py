@@ -176,7 +176,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
 def _announce() -> None:
     folder = cache_folder()
     again = "" if folder is None or not os.access(folder, os.W_OK) else "; next time, compiled code is loaded from disk"
-    logging.getLogger("lightdxml").info("compiling for this machine: up to 20 seconds to predict, 30 to train%s", again)
+    logging.getLogger("lightdxml").info("compiling for this machine: up to 20 seconds to predict, 40 to train%s", again)
 
 
 @lru_cache(maxsize=1)
