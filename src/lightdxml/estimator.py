@@ -13,9 +13,9 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
-from lightdxml.data.own_labels import never_own, own_labels
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
+from lightdxml.label_names import label_texts, name_forms, name_forms_in_features, own_labels_of, with_vocabulary
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
@@ -25,7 +25,6 @@ from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, NotFittedError
 from lightdxml.text import tfidf
 from lightdxml.text import vectors as word_vector_files
-from lightdxml.text.names import are_words, is_word
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.training import compilation
 from lightdxml.training.callbacks import DivergedError
@@ -33,20 +32,16 @@ from lightdxml.training.fit import CheckpointOptions, hold_out, train
 from lightdxml.validation import (
     check_bytes,
     check_features,
-    check_labels,
     check_lengths,
     check_trainable,
     known_labels,
     labels_of,
     texts_of,
 )
-from lightdxml.views.names.forms import NameForms
 
 # As many as the usual files of word vectors have; further dimensions start at random.
 _TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
-# Names of one label that are looked for.
-_MOST_NAMES = 16
 _SETTINGS = (
     "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "names", "index", "precision",
     "validation_fraction", "random_state",
@@ -249,21 +244,21 @@ class LightDXML(BaseEstimator):
             keep = CheckpointOptions(where, checkpoint_every, resume, allow_different_machine, texts_as)
         labels, names = labels_of(Y, label_names)
         if vocabulary is not None:
-            labels, names, dev = _with_vocabulary(labels, names, dev, vocabulary)
+            labels, names, dev = with_vocabulary(labels, names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
-        own = _own_labels(ids, names, labels, None if dev is None or len(dev) < 3 else dev[2])
+        own = own_labels_of(ids, names, labels, None if dev is None or len(dev) < 3 else dev[2])
         progress, history = Progress(self.verbose), History()
         with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
             vectorizer = forms = None
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
-                label_texts = _label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
+                called = label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
-                    flat = [name for one in label_texts or () for name in one]
+                    flat = [name for one in called or () for name in one]
                     vectorizer, X = tfidf.fit(texts, text_options, limit, flat)
-                    if label_texts is not None:
-                        forms = _name_forms(vectorizer, label_texts)
+                    if called is not None:
+                        forms = name_forms(vectorizer, called)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
                 X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
@@ -275,10 +270,9 @@ class LightDXML(BaseEstimator):
                 check_memory("checking X", check_bytes(X), limit)
                 X = check_features(X)
                 if feature_names is not None and config.names.enabled:
-                    label_texts = _label_texts(names, feature_names, vocabulary, self.language)
-                    if label_texts is not None:
-                        words, columns = _words_of_features(X, feature_names)
-                        forms = _in_columns(_name_forms(words, label_texts), columns, X.shape[1])
+                    called = label_texts(names, feature_names, vocabulary, self.language)
+                    if called is not None:
+                        forms = name_forms_in_features(X, feature_names, called)
             check_trainable(X, labels)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own)
             # Only the prepared form is needed from here on.
@@ -394,82 +388,6 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         settings = vars(model.vectorizer.settings)
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
     return estimator
-
-
-def _with_vocabulary(
-    Y: csr_matrix, names: list[str] | None, dev: tuple[Any, ...] | None, vocabulary: Vocabulary
-) -> tuple[csr_matrix, list[str], tuple[Any, ...] | None]:
-    """Return labels with a column per concept, their URIs, and the dev part with these columns."""
-    if names is None:
-        raise ValueError("a vocabulary needs labels with names, and Y has ids: give URIs or names as labels")
-    labels, places = vocabulary.all_labels(names)
-    if len(labels) == len(vocabulary) + len(names):
-        raise ValueError(f"the vocabulary has none of the labels in Y, such as {names[0]!r}: check its URIs")
-
-    def moved(matrix: Any) -> csr_matrix:
-        pairs = check_labels(matrix).tocoo()
-        shape = pairs.shape[0], len(labels)
-        # Labels that are the same concept count once.
-        return check_labels(csr_matrix((pairs.data, (pairs.row, np.array(places)[pairs.col])), shape=shape))
-
-    if dev is not None:
-        is_matrix = hasattr(dev[1], "nnz") or getattr(dev[1], "ndim", 1) == 2
-        rows = moved(dev[1]) if is_matrix else [vocabulary.uris(row) for row in dev[1]]
-        dev = dev[0], rows, *dev[2:]
-    return moved(Y), labels, dev
-
-
-def _label_texts(
-    names: Sequence[str] | None, texts: Sequence[str], vocabulary: Vocabulary | None, language: str
-) -> list[list[str]] | None:
-    """Return the names of every label as text; None if they have none, or share no words with the documents."""
-    if names is None:
-        return None
-    if vocabulary is not None:
-        return [list(vocabulary.texts(name, language)[:_MOST_NAMES]) for name in names]
-    return [[name] for name in names] if are_words(names, texts) else None
-
-
-def _name_forms(vectorizer: tfidf.Vectorizer, names: Sequence[Sequence[str]]) -> NameForms:
-    """Return the names of labels, each of which may have several, as features."""
-    labels = np.repeat(np.arange(len(names), dtype=np.int32), [len(one) for one in names])
-    return NameForms(tfidf.transform(vectorizer, [name for one in names for name in one]), labels)
-
-
-def _in_columns(forms: NameForms, columns: NDArray[np.int64], n_features: int) -> NameForms:
-    """Return names whose terms are in these columns of a feature matrix."""
-    terms = forms.terms
-    moved = csr_matrix((terms.data, columns[terms.indices], terms.indptr), shape=(terms.shape[0], n_features))
-    moved.sort_indices()
-    return NameForms(moved, forms.labels)
-
-
-def _words_of_features(X: csr_matrix, feature_names: Sequence[str]) -> tuple[tfidf.Vectorizer, NDArray[np.int64]]:
-    """Return a vectorizer of those features that are words, and their columns."""
-    if len(feature_names) != X.shape[1]:
-        raise ValueError(f"{len(feature_names)} feature names for {X.shape[1]} features: there must be one each")
-    first: dict[str, int] = {}
-    for column, name in enumerate(feature_names):
-        if is_word(name):
-            first.setdefault(name.lower(), column)
-    words = sorted(first)
-    columns = np.array([first[word] for word in words], dtype=np.int64)
-    df = np.bincount(X.indices, minlength=X.shape[1])[columns]
-    idf = np.log((1 + X.shape[0]) / (1 + df)) + 1
-    return tfidf.Vectorizer(words, idf.astype(np.float32), TextOptions(ngrams=1, min_df=1)), columns
-
-
-def _own_labels(
-    ids: Sequence[str] | None, names: list[str] | None, Y: csr_matrix, dev_ids: Sequence[str] | None
-) -> tuple[NDArray[np.int32], NDArray[np.int32] | None] | None:
-    """Return the labels that documents are themselves; None if documents are no labels."""
-    if ids is None or names is None:
-        return None
-    check_lengths(len(ids), Y.shape[0], "ids and Y")
-    own = own_labels(ids, names)
-    if not never_own(ids, own, Y):
-        return None
-    return own, None if dev_ids is None else own_labels(dev_ids, names)
 
 
 def _initial_vectors(

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from lightdxml.data.own_labels import own_labels
 from lightdxml.kernels import parallel
+from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.model import explain as explaining
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model, check_tail, predict
 from lightdxml.text import tfidf
-from lightdxml.text.features import FeatureRows
 from lightdxml.validation import check_features, texts_of
 
 if TYPE_CHECKING:
@@ -108,11 +108,11 @@ class Predictor:
 
     def _own(self, ids: Sequence[str] | None, n_documents: int) -> NDArray[np.int32] | None:
         """Return the labels that documents are themselves; None if it does not matter."""
-        if ids is None or not self.model.never_own or self.model.label_names is None:
+        if ids is None or not self.model.never_own:
             return None
         if len(ids) != n_documents:
             raise ValueError(f"{len(ids)} ids for {n_documents} documents: there must be one each")
-        return own_labels(ids, self.model.label_names)
+        return own_labels(ids, self.model.label_ids)
 
     def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.

@@ -18,9 +18,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from lightdxml.data.dataset import Dataset, Texts
 from lightdxml.kernels import parallel, words
+from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.resources.system import MemoryLimitError
 from lightdxml.text import tfidf, tokenizer
-from lightdxml.text.features import FeatureRows
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 
 LATIN = ["Über die Größe", "naïve CAFÉ, café!", "ÅNGSTRÖM and café x y", "über naïve_2 größe 42", "", "... !"]

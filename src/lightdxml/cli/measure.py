@@ -85,8 +85,8 @@ def _ignored(split: Split, names: Sequence[str] | None, model: Model, shape: tup
     if split.ignore is not None and len(split.ignore):
         ones = np.ones(len(split.ignore), dtype=np.int32)
         ignore = ignore + _to_model(csr_matrix((ones, tuple(split.ignore.T)), shape=split.Y.shape), names, model)
-    if model.never_own and split.ids is not None and model.label_names is not None:
-        own = own_labels(split.ids, model.label_names)
+    if model.never_own and split.ids is not None:
+        own = own_labels(split.ids, model.label_ids)
         rows = np.flatnonzero(own >= 0)
         ignore = ignore + csr_matrix((np.ones(len(rows), dtype=np.int32), (rows, own[rows])), shape=shape)
     return csr_matrix(ignore) if ignore.nnz else None

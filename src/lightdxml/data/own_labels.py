@@ -5,7 +5,7 @@ Such a document is never its own label, but for slips in the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,12 @@ _DOCUMENTS, _SHARE = 20, 0.05
 _SLIPS = 0.001
 
 
-def own_labels(ids: Sequence[str], names: Sequence[str]) -> NDArray[np.int32]:
+def own_labels(ids: Sequence[str], label_of: Mapping[str, int]) -> NDArray[np.int32]:
     """Return the label of the same name as each document, -1 for none.
 
-    >>> own_labels(["cat", "dog"], ["dog", "bird"]).tolist()
+    >>> own_labels(["cat", "dog"], {"dog": 0, "bird": 1}).tolist()
     [-1, 0]
     """
-    label_of = {name: label for label, name in enumerate(names)}
     return np.fromiter((label_of.get(one, -1) for one in ids), dtype=np.int32, count=len(ids))
 
 

@@ -20,7 +20,7 @@ from lightdxml.views.base import Batch
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from lightdxml.text.features import FeatureRows
+    from lightdxml.kernels.sparse import FeatureRows
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from lightdxml.data.vocabulary import Vocabulary
-    from lightdxml.text.features import FeatureRows
+    from lightdxml.kernels.sparse import FeatureRows
 
 _DOCUMENTS = 8192
 
@@ -89,6 +90,11 @@ class Model:
     def n_labels(self) -> int:
         """Number of labels, those without documents included."""
         return len(self.label_frequency)
+
+    @cached_property
+    def label_ids(self) -> dict[str, int]:
+        """The id of each label by its name; none without names."""
+        return {name: label for label, name in enumerate(self.label_names or ())}
 
     def label(self, j: int) -> Label:
         """Return what is shown of a label.

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel, words
+from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.resources.system import check_memory
 from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
-from lightdxml.text.features import FeatureRows
 from lightdxml.text.languages import check_language
 from lightdxml.text.tokenizer import Fields
 

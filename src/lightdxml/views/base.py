@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from lightdxml.config import Config
-    from lightdxml.text.features import FeatureRows
+    from lightdxml.kernels.sparse import FeatureRows
     from lightdxml.training.run import Run, TrainingData
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from lightdxml.views.base import Batch, expect
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-    from lightdxml.text.features import FeatureRows
+    from lightdxml.kernels.sparse import FeatureRows
 
 _ROWS = 1024
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, margins_of, restore_index, search
@@ -199,28 +200,12 @@ def _groups(arrays: Arrays, name: str, n: int, bounds: tuple[int, ...]) -> NDArr
     return found
 
 
-def _with(batch: Batch, values: NDArray[np.float32]) -> Any:
+def _with(batch: Batch, values: NDArray[np.float32]) -> FeatureRows:
     """Return the documents of a batch with other values of their features."""
     documents = batch.documents
-    return _Rows(documents.indptr, documents.indices, values.astype(np.float32, copy=False), batch.X.shape[1])
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Documents as `Csr.of` takes them."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float32]
-    n_columns: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return len(self.indptr) - 1, self.n_columns
-
-    @property
-    def nnz(self) -> int:
-        return len(self.data)
+    return FeatureRows(
+        documents.indptr, documents.indices, values.astype(np.float32, copy=False), int(batch.X.shape[1])
+    )
 
 
 def without_repeats(known: NDArray[np.int32], labels: NDArray[np.int32]) -> NDArray[np.int32]:

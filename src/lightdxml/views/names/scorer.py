@@ -124,6 +124,11 @@ _SHAPES: list[tuple[str, tuple[int, ...]]] = [
 ]
 
 
+def undecided() -> NameScorer:
+    """Return a scorer that is not fitted: all odds are even."""
+    return NameScorer(*(np.zeros(shape, dtype=np.float32) for _, shape in _SHAPES))
+
+
 def fit(matches: Matches, is_right: NDArray[np.bool_]) -> NameScorer:
     """Fit the scorer to matches (one-dimensional) of which it is known whether the label is right."""
     design = _design(matches)

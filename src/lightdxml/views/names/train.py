@@ -45,21 +45,15 @@ def train(run: Run) -> NamesView | None:
 
 
 def _unfitted(names: NameForms, run: Run) -> NamesView:
-    nothing = scorer.fit(_empty(), np.zeros(0, dtype=np.bool_))
     return NamesView(
         inverted_rows(names.shares, run.config.precision),
         names.labels,
         groups_of(names.n_terms, TERMS),
         groups_of(names.ambiguity, AMBIGUITY),
         groups_of(run.data.label_frequency, FREQUENCY),
-        nothing,
+        scorer.undecided(),
         run.config.names.proposals,
     )
-
-
-def _empty() -> Matches:
-    nothing, groups = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.uint8)
-    return Matches(nothing, nothing, groups, groups, groups)
 
 
 def _fit(run: Run, view: NamesView) -> NameScorer:
