@@ -1,9 +1,9 @@
-"""What names of labels are worth: `python benchmarks/names.py [SET ...] [--data FOLDER] [--ngrams 1] [--set NAME=VALUE]`.
+"""What names of labels are worth: `python benchmarks/names.py [SET ...] [--data FOLDER] [--ngrams 1]`.
 
 Every data set is trained twice with the same features of documents, without and with names, each time in a process of
 its own. A document is never its own label in both. Prints P, PSP and the recall of labels with 0, 1 to 5 and more
-training documents on the test part, seconds of training, and the size of the model. FOLDER holds one folder per data set.
-A set with a file `vocabulary.tsv.gz` is trained with that vocabulary.
+training documents on the test part, seconds of training, and the size of the model. FOLDER holds one folder per data
+set. A set with a file `vocabulary.tsv.gz` is trained with that vocabulary.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from measure import alone, timed
 
@@ -35,7 +36,7 @@ def trained_and_measured(
     train, dev = data.train, data.dev
     estimator = LightDXML(names=names, ngrams=ngrams, language=LANGUAGES.get(name, ""), options=options)
     held = None if dev is None else (inputs_of(dev), dev.Y, dev.ids)
-    given = {"label_names": data.label_names, "feature_names": data.feature_names, "ids": train.ids}
+    given: dict[str, Any] = {"label_names": data.label_names, "feature_names": data.feature_names, "ids": train.ids}
     _, seconds = timed(lambda: estimator.fit(inputs_of(train), train.Y, dev=held, vocabulary=concepts, **given))
     # Kernels that were compiled for the first time do not count.
     seconds -= sum(entry["seconds"] for entry in estimator.history_ if entry["phase"] == "compile")

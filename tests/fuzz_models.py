@@ -37,7 +37,7 @@ def make_models(folder: Path) -> list[Path]:
     """Train models of all views, both blends, both indexes and all precisions; save them into a folder."""
     trees = {"linear.work": 0, "tree.max_trees": 2, "blend.min_gain": 0, "blend.min_errors": 0}
     small: dict[str, Any] = {"dim": 8, "shortlist_size": 3, "epochs": 1, "min_df": 1}
-    four = LightDXML(**small, options={**trees, "blend.gamma": 0.5, "blend.beta": 0.5}).fit(TEXTS, NAMES)
+    four = LightDXML(**small, options={**trees, "blend.fit": False}).fit(TEXTS, NAMES)
     layers = {"dense.relu": True, "dense.residual": True, "blend.beta": 0.5}
     paper = LightDXML(**small, linear=False, index="rabitq", precision="float32", options=layers).fit(TEXTS, NAMES)
     models = [one for trained in (four.model_, paper.model_) for one in (trained, trained.quantize("int8"))]

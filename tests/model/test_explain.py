@@ -31,13 +31,13 @@ def test_base_and_parts_add_up_to_the_score(see_also: Dataset, settings: dict[st
     for document, explanations in zip(list(texts[:5]), trained.explain(list(texts[:5]), k=3), strict=True):
         assert [one.label for one in explanations] == trained.predict(document, k=3)
         for one in explanations:
-            assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=2e-6)
+            assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=5e-5)
 
 
 def test_four_views_add_up_to_the_score(four_views: LightDXML, documents: tuple[csr_matrix, csr_matrix]) -> None:
     assert {"linear", "tree"} <= set(four_views.model_.views)
     for one in (one for row in four_views.explain(documents[0][:10], k=3) for one in row):
-        assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=2e-6)
+        assert one.base + sum(value for _, value in one.parts) == pytest.approx(one.score, abs=5e-5)
 
 
 def test_the_feature_of_a_label_contributes_most() -> None:

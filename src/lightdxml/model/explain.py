@@ -63,7 +63,8 @@ def explain(model: Model, X: csr_matrix | FeatureRows, k: int = 5, tail: float =
 
 def _explain(model: Model, batch: Batch, label: int, score: float, tail: float) -> Explanation:
     views = {name: view for name, view in model.views.items() if model.blend.weights.get(name)}
-    total = model.blend.explain({name: view.contributions(batch, label) for name, view in views.items()})
+    parts = {name: view.contributions(batch, label) for name, view in views.items()}
+    total = model.blend.explain(parts, int(model.label_groups[label]))
     features, names = total.features, _names(model, batch.X)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
     rare = float(rarity(model.label_frequency[label : label + 1], model.n_documents)[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import Blend, TailShift, rarity, shifted, top_k
+from lightdxml.model.blend import Blend, TailShift, frequency_groups, rarity, shifted, top_k
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.text.tfidf import Vectorizer
 from lightdxml.views.base import Batch, View
@@ -96,6 +96,11 @@ class Model:
         """The id of each label by its name; none without names."""
         return {name: label for label, name in enumerate(self.label_names or ())}
 
+    @cached_property
+    def label_groups(self) -> NDArray[np.uint8]:
+        """The group of each label by its number of training documents."""
+        return frequency_groups(self.label_frequency)
+
     def label(self, j: int) -> Label:
         """Return what is shown of a label.
 
@@ -126,7 +131,7 @@ class Model:
 
 def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np.float32]:
     """Return the blended score of each candidate, shifted towards rare labels by `tail`."""
-    blended = model.blend.combine(candidates.log_scores)
+    blended = model.blend.combine(candidates.log_scores, model.label_groups[candidates.labels])
     strength = model.shift.strength(tail)
     if strength == 0:
         return blended

@@ -26,7 +26,7 @@ from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views.base import ModelSizes, expect
 from lightdxml.views.registry import VIEWS
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
 _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
 _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
@@ -89,7 +89,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "config": asdict(model.config),
         "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
         "views": {name: view.facts() for name, view in model.views.items()},
-        "blend": {"kind": model.blend.kind, "weights": model.blend.weights},
+        "blend": model.blend.to_json(),
         "tail": asdict(model.shift),
         "n_features": model.n_features,
         "n_documents": model.n_documents,
