@@ -120,8 +120,9 @@ def unpacked_limit(path: Path) -> int:
 
 
 def reading_bytes(path: Path) -> int:
-    """Return about how much memory it takes to read a file of documents, by its size."""
-    return round(_READING_FACTOR * _unpacked_size(path)) + _READING_BUFFERS
+    """Return about how much memory it takes to read a file or a folder of documents, by its size."""
+    files = [entry for entry in entries(path) if entry.is_file()] if path.is_dir() else [path]
+    return round(_READING_FACTOR * sum(map(_unpacked_size, files))) + _READING_BUFFERS
 
 
 def _unpacked_size(path: Path) -> int:
@@ -246,6 +247,20 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
         found = f"bytes that are not {encoding}: {excerpt(line[max(0, error.start - 20) : error.start + 20])}"
         expected = f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)"
         raise DataError(path, found, expected, line=number) from error
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted by name."""
+    try:
+        return sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except PermissionError as error:
+        raise DataError(folder, "no permission to list it", "a folder that you may read") from error
+
+
+def check_link(path: Path) -> None:
+    """Raise a `DataError` for a symbolic link to nothing."""
+    if path.is_symlink() and not path.exists():
+        raise DataError(path, "a broken symbolic link", "a file: repair or remove the link")
 
 
 def base_name(path: Path) -> str:
