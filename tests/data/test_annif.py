@@ -249,6 +249,13 @@ def test_memory_limit_holds_for_a_folder_of_documents(tmp_path: Path) -> None:
         load(tmp_path, memory_limit=1)
 
 
+def test_memory_is_asked_for_texts_and_labels_only(tmp_path: Path) -> None:
+    write_all(tmp_path, ANNIF_TXT)
+    with (tmp_path / "d1.pdf").open("wb") as stream:
+        stream.truncate(1 << 36)
+    assert len(load(tmp_path, memory_limit=1 << 33).train) == 2
+
+
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff\0")
 uris = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8).map("urn:{}".format)
 rows = st.lists(st.tuples(st.text(characters, max_size=20), st.sets(st.integers(0, 4))), min_size=1, max_size=12)

@@ -23,32 +23,32 @@ from lightdxml.data.labels import LabelIndex, names_of_rows
 
 # Labels in a .tsv come first: they have URIs.
 _TEXT, _LABELS = ".txt", (".tsv", ".key")
-# Names of files on all systems.
-_FILE_NAME = re.compile(r'[^\x00-\x1f\x7f/\\:*?"<>|.\s]([^\x00-\x1f\x7f/\\:*?"<>|]*[^\x00-\x1f\x7f/\\:*?"<>|.\s])?')
+# What some system does not allow in the name of a file, and how many bytes all of them do.
+_NOT_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 _LONGEST_NAME = 200
 
 
-def holds_files(folder: Path) -> bool:
-    """Return whether a folder has texts or labels."""
-    return any(_by_suffix(folder).values())
+def files(folder: Path) -> list[Path]:
+    """Return all files of texts and labels in a folder."""
+    return [path for some in _by_suffix(folder).values() for path in some.values() if path.is_file()]
 
 
 def holds_documents(folder: Path) -> bool:
     """Return whether a folder has texts and labels: any .key, or a .tsv of URIs that is named as a text is."""
-    files = _by_suffix(folder)
-    texts = files[_TEXT]
-    return bool(texts and files[".key"]) or any(
-        stem in texts and _lists_uris(path) for stem, path in files[".tsv"].items()
+    found = _by_suffix(folder)
+    texts = found[_TEXT]
+    return bool(texts and found[".key"]) or any(
+        stem in texts and _lists_uris(path) for stem, path in found[".tsv"].items()
     )
 
 
 def pairs(folder: Path) -> list[tuple[Path, Path]]:
     """Return the texts that have labels, with the file of the labels, sorted by file name."""
-    files = _by_suffix(folder)
+    found = _by_suffix(folder)
     return [
         (text, labels)
-        for stem, text in files[_TEXT].items()
-        if (labels := next((files[suffix][stem] for suffix in _LABELS if stem in files[suffix]), None))
+        for stem, text in found[_TEXT].items()
+        if (labels := next((found[suffix][stem] for suffix in _LABELS if stem in found[suffix]), None))
     ]
 
 
@@ -56,16 +56,16 @@ def saved_files(folder: Path) -> list[Path]:
     """Return the files of all documents that have labels in a folder, none if there is no such folder."""
     if not folder.is_dir():
         return []
-    files = _by_suffix(folder)
-    return [some[text.stem] for text, _ in pairs(folder) for some in files.values() if text.stem in some]
+    found = _by_suffix(folder)
+    return [some[text.stem] for text, _ in pairs(folder) for some in found.values() if text.stem in some]
 
 
 def _by_suffix(folder: Path) -> dict[str, dict[str, Path]]:
-    files: dict[str, dict[str, Path]] = {suffix: {} for suffix in (_TEXT, *_LABELS)}
+    found: dict[str, dict[str, Path]] = {suffix: {} for suffix in (_TEXT, *_LABELS)}
     for path in entries(folder):
-        if path.suffix in files and not path.name.startswith(".") and not path.is_dir():
-            files[path.suffix][path.stem] = path
-    return files
+        if path.suffix in found and not path.name.startswith(".") and not path.is_dir():
+            found[path.suffix][path.stem] = path
+    return found
 
 
 def _lists_uris(path: Path) -> bool:
@@ -94,14 +94,14 @@ def read(folder: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
 
 
 def _check_complete(folder: Path) -> None:
-    files = _by_suffix(folder)
-    for stem, path in files[_TEXT].items():
-        if not is_about(path) and not any(stem in files[suffix] for suffix in _LABELS):
+    found = _by_suffix(folder)
+    for stem, path in found[_TEXT].items():
+        if not is_about(path) and not any(stem in found[suffix] for suffix in _LABELS):
             expected = f"its labels in {stem}.tsv or {stem}.key beside it, an empty file for none"
             raise DataError(path, "a document without labels", expected)
     for suffix in _LABELS:
-        for stem, path in files[suffix].items():
-            if stem not in files[_TEXT]:
+        for stem, path in found[suffix].items():
+            if stem not in found[_TEXT]:
                 raise DataError(path, "labels without a document", f"its text in {stem}.txt beside it")
 
 
@@ -142,8 +142,11 @@ def in_file_order(split: Split) -> Split:
 
 
 def _can_be_files(names: Sequence[str]) -> bool:
-    short = all(_FILE_NAME.fullmatch(name) and len(name.encode()) <= _LONGEST_NAME for name in names)
-    return short and len({name.casefold() for name in names}) == len(names)
+    differ = len({name.casefold() for name in names}) == len(names)
+    return differ and all(
+        name and name == name.strip(". ") and not _NOT_IN_NAMES.search(name) and len(name.encode()) <= _LONGEST_NAME
+        for name in names
+    )
 
 
 def write(folder: Path, split: Split, label_names: Sequence[str]) -> list[Path]:

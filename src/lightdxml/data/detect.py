@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -36,8 +37,8 @@ _FORMATS = (
 )
 # svmlight has no signature: a line that starts like a number or a comment is taken for it.
 _SVMLIGHT = re.compile(rb"[-+]?\d|#")
-# All that its lines may contain, and how many of them decide where the first one can be text.
-_SVMLIGHT_LINE = re.compile(rb"[-+.,:\deE\s]*(#.*)?", re.S)
+# All that lines of numbers may contain, and how many of them decide where the first one can be text.
+_NUMERIC_LINE = re.compile(rb"[-+.,:\deE\s]*(#.*)?", re.S)
 _LINES = 100
 _ABOUT = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
 
@@ -82,21 +83,27 @@ def _is_other_than_tsv(path: Path, line: str) -> bool:
         table.labeled_delimiter(line) is not None
         or annif.is_csv(line)
         or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
-        or (_SVMLIGHT.match(line.lstrip().encode()) is not None and _looks_like_svmlight(path))
+        or (_SVMLIGHT.match(line.lstrip().encode()) is not None and _is_numeric(path))
     )
 
 
-def _looks_like_svmlight(path: Path) -> bool:
-    """Return whether the first lines have no character that svmlight has not, but for comments."""
+def _is_numeric(path: Path) -> bool:
+    """Return whether the first lines have no character that XC text and svmlight have not, but for comments."""
+    return all(map(_NUMERIC_LINE.fullmatch, _first_lines(path)))
+
+
+def _first_lines(path: Path) -> Iterator[bytes]:
     with reading(path) as stream:
-        lines = islice(byte_lines(path, stream), _LINES)
-        return all(_SVMLIGHT_LINE.fullmatch(line) for _, line in lines)
+        for _, line in islice(byte_lines(path, stream), _LINES):
+            yield line
 
 
 def is_data(path: Path, encoding: str) -> bool:
-    """Return whether a file among documents is data, and not a document that happens to start as data does."""
+    """Return whether a file among documents is data, and not a document that starts with a number or has a tab."""
     kind = detect_or_none(path, encoding)
-    return kind not in (None, "annif-tsv") and (kind != "svmlight" or _looks_like_svmlight(path))
+    if kind in ("xc-text", "xc-matrix", "svmlight"):
+        return _is_numeric(path) and any(b":" in line for line in _first_lines(path))
+    return kind not in (None, "annif-tsv")
 
 
 def detect_or_none(path: Path, encoding: str = "utf-8") -> Format | None:

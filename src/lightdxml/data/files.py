@@ -119,10 +119,9 @@ def unpacked_limit(path: Path) -> int:
     return max(_FREE_BYTES, _RATIO * path.stat().st_size)
 
 
-def reading_bytes(path: Path) -> int:
-    """Return about how much memory it takes to read a file or a folder of documents, by its size."""
-    files = [entry for entry in entries(path) if entry.is_file()] if path.is_dir() else [path]
-    return round(_READING_FACTOR * sum(map(_unpacked_size, files))) + _READING_BUFFERS
+def reading_bytes(*paths: Path) -> int:
+    """Return about how much memory it takes to read files of documents, by their sizes."""
+    return round(_READING_FACTOR * sum(map(_unpacked_size, paths))) + _READING_BUFFERS
 
 
 def _unpacked_size(path: Path) -> int:

@@ -81,13 +81,8 @@ def _is_document_folder(folder: Path, files: FolderFiles, encoding: str) -> bool
     """Return whether the files of a folder are documents with their labels, and not files of another format."""
     if not annif_txt.holds_documents(folder):
         return False
-    pairs = annif_txt.pairs(folder)
-    inside = {path for pair in pairs for path in pair}
-    outside = {*chain.from_iterable(files.parts.values()), *files.splits.values(), *files.others} - inside
-    texts = [text for text, _ in pairs]
-    return not any(is_data(path, encoding) for path in outside) and not (
-        texts and all(is_data(path, encoding) for path in texts)
-    )
+    candidates = chain(*files.parts.values(), files.splits.values(), files.others)
+    return not any(is_data(path, encoding) for path in candidates)
 
 
 def _document_parts(folder: Path) -> dict[Part, list[Path]]:
@@ -96,7 +91,7 @@ def _document_parts(folder: Path) -> dict[Part, list[Path]]:
     for path in entries(folder):
         # Annif's tutorial calls its dev part so.
         part = "dev" if path.name.lower() == "validate" else part_of(path)
-        if part and path.is_dir() and annif_txt.holds_files(path):
+        if part and path.is_dir() and annif_txt.files(path):
             parts.setdefault(part, []).append(path)
     return parts if any(annif_txt.holds_documents(one) for some in parts.values() for one in some) else {}
 

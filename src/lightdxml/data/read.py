@@ -105,7 +105,8 @@ def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelInde
     """Read the file, or the pair of feature and label matrices, of one split."""
     kinds = [detect(path, options.encoding) for path in files]
     for path in files:
-        check_memory(f"reading {path}", reading_bytes(path), options.memory_limit)
+        read = annif_txt.files(path) if path.is_dir() else [path]
+        check_memory(f"reading {path}", reading_bytes(*read), options.memory_limit)
     if all(kind in _MATRICES for kind in kinds):
         return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
     if len(files) > 1:
