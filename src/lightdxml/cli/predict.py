@@ -36,8 +36,9 @@ def run(
 ) -> None:
     """Predict the labels of documents, one line of output per document.
 
-    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`. A model that was
-    trained on features reads the text format of the Extreme Classification repository (XC). Files may be compressed.
+    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`, and `id` (Annif's
+    `document_id`) if documents have one. A model that was trained on features reads the text format of the Extreme
+    Classification repository (XC). Files may be compressed.
 
     Predictions are printed while documents are still being read.
 
