@@ -79,6 +79,25 @@ def test_known_labels_are_not_proposed_and_proposals_are_scored_as_any_label(vie
         np.testing.assert_array_equal(proposal.log_scores[every >= 0], expected[every >= 0])
 
 
+def test_labels_that_are_not_allowed_are_not_proposed_and_others_take_their_places(view: View, X: csr_matrix) -> None:
+    none = np.empty((X.shape[0], 0), dtype=np.int32)
+    every = view.propose(Batch(X), none)
+    for left_out in ([0], [0, 2, 3, 5, 7, 11], list(range(N_LABELS))):
+        allowed = np.ones(N_LABELS, dtype=np.bool_)
+        allowed[left_out] = False
+        proposal = view.propose(Batch(X, allowed=allowed), none)
+        if proposal is None or every is None:
+            assert proposal is every
+            continue
+        for i in range(X.shape[0]):
+            found = set(proposal.labels[i].tolist()) - {-1}
+            assert found.isdisjoint(left_out)
+            assert found >= set(every.labels[i].tolist()) - {-1, *left_out}
+            single = view.propose(Batch(X[i], allowed=allowed), none[:1])
+            assert single is not None
+            np.testing.assert_array_equal(single.labels[0], proposal.labels[i])
+
+
 def test_one_document_at_a_time_gives_the_bits_of_a_batch(view: View, X: csr_matrix) -> None:
     labels, none = every_label(X), np.empty((X.shape[0], 0), dtype=np.int32)
     log_scores, proposal = view.log_score(Batch(X), labels), view.propose(Batch(X), none)

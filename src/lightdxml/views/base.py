@@ -39,10 +39,13 @@ class Batch:
     own
         A label per document that it cannot have, because it is that label; -1 for none. None if there are no such
         labels.
+    allowed
+        Which labels may be proposed, one value per label of the model; None for all of them.
     """
 
     X: csr_matrix | FeatureRows
     own: NDArray[np.int32] | None = None
+    allowed: NDArray[np.bool_] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -130,7 +133,7 @@ class View(Protocol):
     requires: ClassVar[tuple[str, ...]]
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
-        """Return candidates that are not among the known ones of each document; None if the view has none to offer."""
+        """Return candidates that are allowed and not among the known ones of each document; None for none at all."""
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the log-score, at most 0, of these labels of each document; any finite number for label -1."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import index as indexes
-from lightdxml.index.base import Index
+from lightdxml.index.base import Index, Neighbors
 from lightdxml.kernels.precision import dequantize
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range, is_ascending
@@ -60,13 +60,20 @@ class NearnessView:
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the shortlist S_k of each document (Equation 6); known labels are scored too."""
-        rows, cosines = self.index.search(directions_of(self.encoder, batch), self.shortlist_size)
+        rows, cosines = self._nearest(batch)
         labels = self.labels[rows]
         if known.shape[1]:
             repeated = (labels[:, :, None] == known[:, None, :]).any(axis=2)
             labels = np.where(repeated, np.int32(-1), labels)
             cosines = np.concatenate([self.log_score(batch, known) + 1, cosines], axis=1)
         return Proposal(labels, cosines - 1)
+
+    def _nearest(self, batch: Batch) -> Neighbors:
+        """Return the rows of the nearest labels that are allowed, and their cosines."""
+        queries, k = directions_of(self.encoder, batch), self.shortlist_size
+        if batch.allowed is None:
+            return self.index.search(queries, k)
+        return indexes.search_some(self.index, queries, k, batch.allowed[self.labels])
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return cosine − 1 of these labels; −2, the lowest, for labels without an embedding."""

@@ -53,7 +53,7 @@ class LinearView:
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the labels of the largest margins; one pass over the index scores the known labels too."""
-        labels, margins, known_margins = search(self.index, batch, self.proposals, known)
+        labels, margins, known_margins = search(self.index, batch, self.proposals, known, batch.allowed)
         every = np.concatenate([known, labels], axis=1)
         return Proposal(labels, log_sigmoid(np.concatenate([known_margins, margins], axis=1), every))
 

@@ -62,7 +62,8 @@ class NamesView:
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the labels of the names that cover the most, and explain the most of the document."""
         none = np.empty((len(batch), 0), dtype=np.int32)
-        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none)[0]
+        allowed = None if batch.allowed is None else batch.allowed[self.labels]
+        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none, allowed)[0]
         labels = np.where(names >= 0, self.labels[names], -1).astype(np.int32)
         labels = without_repeats(known, labels)
         every = np.concatenate([known, labels], axis=1)
