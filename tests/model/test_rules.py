@@ -141,6 +141,7 @@ def test_ids_of_labels_without_names_may_be_text(paper_model: LightDXML) -> None
 
 
 def test_rules_that_leave_nothing_are_refused(model: LightDXML) -> None:
-    for rules in ({"include": []}, {"include": [1], "exclude": [1]}, {"exclude": range(N_LABELS)}):
+    nothing: list[dict[str, Any]] = [{"include": []}, {"include": [1], "exclude": [1]}, {"exclude": range(N_LABELS)}]
+    for rules in nothing:
         with pytest.raises(ValueError, match="the rules leave no label that could be suggested"):
-            model.predict(topics(1)[0], **rules)  # type: ignore[arg-type]
+            model.predict(topics(1)[0], **rules)

@@ -21,7 +21,7 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.training import choose
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.validation import check_features
-from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, View, ViewMemory, expect
+from lightdxml.views.base import Batch, Contributions, ModelSizes, NewLabels, Proposal, View, ViewMemory, expect
 from lightdxml.views.registry import VIEWS
 from tests.support.configs import FOUR_VIEWS, SMALL, small
 from tests.support.data import noisy_topics, topics, with_rare_label
@@ -64,6 +64,10 @@ class PopularityView:
 
     def quantize(self, precision: str) -> PopularityView:
         return self
+
+    def with_labels(self, new: NewLabels) -> PopularityView:
+        rarest = np.full(new.n_labels - len(self.log_frequency), self.log_frequency.min())
+        return PopularityView(np.append(self.log_frequency, rarest))
 
     def summary(self) -> str:
         return f"{len(self.log_frequency)} frequencies"

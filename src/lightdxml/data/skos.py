@@ -22,7 +22,8 @@ def read(path: Path, syntax: str) -> list[Concept]:
 
     deprecated = {uri for uri, _, value in graph.triples((None, OWL.deprecated, None)) if str(value).lower() == "true"}
     concepts = {uri for uri, _, _ in graph.triples((None, RDF.type, SKOS.Concept))}
-    concepts |= {uri for uri, _, _ in graph.triples((None, SKOS.prefLabel, None))}
+    # Some files give no types. What has another type, such as the vocabulary itself, is no concept.
+    concepts |= {uri for uri, _, _ in graph.triples((None, SKOS.prefLabel, None))} - _others(graph)
     above: dict[Any, set[Any]] = {}
     for uri, _, other in graph.triples((None, SKOS.broader, None)):
         above.setdefault(uri, set()).add(other)
@@ -40,6 +41,14 @@ def read(path: Path, syntax: str) -> list[Concept]:
         if names:
             found.append(Concept(str(uri), checked_names(names), notation, tuple(broader)))
     return found
+
+
+def _others(graph: Any) -> set[Any]:
+    """Return what has a preferred label and is no concept: vocabularies and collections."""
+    from rdflib.namespace import RDF, SKOS
+
+    kinds = (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection)
+    return {uri for kind in kinds for uri, _, _ in graph.triples((None, RDF.type, kind))}
 
 
 def _labels(graph: Any, uri: Any, kind: Any) -> Iterator[tuple[str, str]]:
@@ -76,10 +85,10 @@ def _has_remote_context(content: bytes) -> bool:
             return any(map(remote, node))
         if not isinstance(node, dict):
             return False
-        contexts = node.get("@context", [])
-        some = contexts if isinstance(contexts, list) else [contexts]
-        is_remote = "@import" in node or any(isinstance(one, str) for one in some)
-        return is_remote or any(remote(value) for value in node.values())
+        return "@import" in node or named(node.get("@context")) or any(remote(value) for value in node.values())
+
+    def named(context: Any) -> bool:
+        return isinstance(context, str) or (isinstance(context, list) and any(map(named, context)))
 
     try:
         return remote(json.loads(content))

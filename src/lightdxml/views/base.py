@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.kernels.sparse import FeatureRows
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.names.forms import NameForms
 
 T = TypeVar("T")
 
@@ -97,6 +98,34 @@ class ModelSizes:
 
 
 @dataclass(frozen=True)
+class NewLabels:
+    """Labels that a trained model gets without training, by their names.
+
+    Attributes
+    ----------
+    names
+        The names of all labels as features. Features for new words come after those of the model.
+    n_labels
+        Number of labels. New ones come after those of the model.
+    untrained
+        Labels that are known by their names alone, ascending: new ones, and others without training documents whose
+        names have changed.
+    examples
+        Trained labels that are most like these, ascending: what they have is what a name is worth.
+    """
+
+    names: NameForms
+    n_labels: int
+    untrained: NDArray[np.int32]
+    examples: NDArray[np.int32]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.names.terms.shape[1])
+
+
+@dataclass(frozen=True)
 class ViewMemory:
     """The memory of one view, in bytes.
 
@@ -156,6 +185,9 @@ class View(Protocol):
 
     def quantize(self, precision: str) -> View:
         """Return a smaller view that says nearly the same: `int8` or `float16`."""
+
+    def with_labels(self, new: NewLabels) -> View:
+        """Return the view with new labels and other names, without training; scores of all others stay as they are."""
 
     def summary(self) -> str:
         """Return what `lightdxml info` says about the view."""

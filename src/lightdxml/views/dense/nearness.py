@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from lightdxml import index as indexes
 from lightdxml.index.base import Index, Neighbors
-from lightdxml.kernels.precision import dequantize
+from lightdxml.kernels.precision import dequantize, quantize_int8
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range, is_ascending
 from lightdxml.views.dense.encoder import (
     Encoder,
     check_scales,
     directions_of,
+    encode,
     expect_vectors,
     feature_embeddings,
+    normalized,
     quantized,
     restore_encoder,
 )
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 _PREFIX = "nearness."
 
@@ -130,6 +132,18 @@ class NearnessView:
         index = indexes.restore(self.index.kind, vectors, self.index.arrays())
         return replace(self, encoder=self.encoder.quantize(precision), index=index)
 
+    def with_labels(self, new: NewLabels) -> NearnessView:
+        """Return the view in which untrained labels lie where documents of their names would."""
+        encoder = self.encoder.with_features(new.n_features)
+        added = normalized(encode(encoder, new.names.by_label(new.n_labels)[new.untrained]))
+        is_known = added.any(axis=1)
+        kept = ~np.isin(self.labels, new.untrained)
+        labels = np.concatenate([self.labels[kept], new.untrained[is_known]])
+        vectors = np.concatenate([self.index.vectors[kept], _like(self.index.vectors, added[is_known])])
+        order = np.argsort(labels, kind="stable")
+        index = indexes.build(vectors[order], self.index.kind, k=self.shortlist_size)
+        return NearnessView(encoder, labels[order], index, self.shortlist_size)
+
     def summary(self) -> str:
         """Return the size of the index and how it is searched."""
         vectors = f"{len(self.labels):,} label embeddings × {self.encoder.dim} dimensions, {self.index.vectors.dtype}"
@@ -149,3 +163,8 @@ class NearnessView:
         """Return the view with labels that only held-out documents have, if there are any."""
         assert run.result is not None
         return run.result.with_new_labels(run) or self
+
+
+def _like(vectors: NDArray[Any], rows: NDArray[np.float32]) -> NDArray[Any]:
+    """Return rows in the precision of vectors."""
+    return quantize_int8(rows) if vectors.dtype == np.int8 else rows.astype(vectors.dtype)

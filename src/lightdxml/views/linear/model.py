@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,12 @@ class LinearView:
     def quantize(self, precision: str) -> LinearView:
         """Return the view with weights of lower precision."""
         return replace(self, index=self.index.quantize(precision))
+
+    def with_labels(self, new: NewLabels) -> LinearView:
+        """Return the view with names as weights of untrained labels."""
+        from lightdxml.views.linear.grow import with_labels
+
+        return with_labels(self, new)
 
     def summary(self) -> str:
         """Return the number of weights."""

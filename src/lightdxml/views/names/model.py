@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 _MAX_PROPOSALS = 1 << 16
 # Names of candidates that are scored together.
@@ -170,6 +170,20 @@ class NamesView:
     def quantize(self, precision: str) -> NamesView:
         """Return the view with shares of lower precision."""
         return replace(self, index=self.index.quantize(precision))
+
+    def with_labels(self, new: NewLabels) -> NamesView:
+        """Return the view with these names; new labels have no training documents."""
+        from lightdxml.views.linear.solver import inverted_rows
+
+        names, more = new.names, new.n_labels - len(self.frequency)
+        return replace(
+            self,
+            index=inverted_rows(names.shares, self.index.weights.dtype.name),
+            labels=names.labels,
+            terms=groups_of(names.n_terms, TERMS),
+            ambiguity=groups_of(names.ambiguity, AMBIGUITY),
+            frequency=np.append(self.frequency, groups_of(np.zeros(more, dtype=np.int32), FREQUENCY)),
+        )
 
     def summary(self) -> str:
         """Return the number of names and labels."""
