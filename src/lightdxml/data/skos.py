@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,13 @@ _UNSAFE = (b"<!ENTITY", b"<!DOCTYPE")
 
 def read(path: Path, syntax: str) -> list[Concept]:
     """Return the concepts that are not deprecated, in the order of their URIs."""
-    graph = _graph(path, syntax)
+    with warnings.catch_warnings():
+        # rdflib itself uses what its next version will not have.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _concepts(_graph(path, syntax))
+
+
+def _concepts(graph: Any) -> list[Concept]:
     from rdflib import URIRef
     from rdflib.namespace import OWL, RDF, SKOS
 
@@ -69,7 +76,12 @@ def _graph(path: Path, syntax: str) -> Any:
         raise DataError(path, "XML in UTF-16", "UTF-8: convert the file")
     if syntax == "json-ld" and _has_remote_context(content):
         raise DataError(path, "a @context on another server", "a @context in the file: nothing is fetched")
-    graph = rdflib.Graph()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(path, "text that is not UTF-8", "RDF in UTF-8: convert the file") from error
+    # Concepts may lie in named graphs.
+    graph = rdflib.Dataset(default_union=True)
     try:
         graph.parse(data=content, format=syntax, publicID=path.resolve().as_uri())
     except Exception as error:  # every syntax has its own kind

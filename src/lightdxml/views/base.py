@@ -187,7 +187,7 @@ class View(Protocol):
         """Return a smaller view that says nearly the same: `int8` or `float16`."""
 
     def with_labels(self, new: NewLabels) -> View:
-        """Return the view with new labels and other names, without training; scores of all others stay as they are."""
+        """Return the view with new labels and names, without training; trained weights stay as they are."""
 
     def summary(self) -> str:
         """Return what `lightdxml info` says about the view."""
