@@ -139,5 +139,7 @@ def test_a_model_with_dense_views_grows() -> None:
 def test_a_vocabulary_of_something_else_is_refused(model: Model, paper_model: LightDXML) -> None:
     with pytest.raises(ValueError, match="the vocabulary has none of the labels of the model, such as 'urn:cat'"):
         update_vocabulary(model, Vocabulary([concept("other")]))
+    with pytest.raises(ValueError, match="the vocabulary has no names in fi, the language of the model"):
+        update_vocabulary(replace(model, language="fi"), Vocabulary(OLD))
     with pytest.raises(ValueError, match="a vocabulary needs a model of texts whose labels have names"):
         update_vocabulary(paper_model.model_, Vocabulary(OLD))

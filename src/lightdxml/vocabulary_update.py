@@ -74,6 +74,9 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
     """
     if model.label_names is None or model.vectorizer is None:
         raise ValueError("a vocabulary needs a model of texts whose labels have names, and this one has none: train it")
+    language = model.language or ""
+    if language and not {language, ""} & set(vocabulary.languages):
+        raise ValueError(f"the vocabulary has no names in {language}, the language of the model: check its languages")
     old = model.label_names
     kept = _matched(old, vocabulary, model.vocabulary)
     if not any(name in vocabulary for name in kept):
@@ -83,7 +86,6 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
     gone = _gone(model, vocabulary)
     _check_retired(model, gone, retire)
     merged = _merged(vocabulary, model.vocabulary)
-    language = model.language or ""
     before = [[name] for name in old] if model.vocabulary is None else label_texts(old, (), model.vocabulary, language)
     after = label_texts(labels, (), merged, language)
     assert before is not None
