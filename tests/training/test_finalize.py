@@ -21,7 +21,7 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.training import logistic
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.validation import check_features
-from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, View, ViewMemory, expect
+from lightdxml.views.base import Batch, Contributions, ModelSizes, NewLabels, Proposal, View, ViewMemory, expect
 from lightdxml.views.registry import VIEWS
 from tests.support.configs import FOUR_VIEWS, SMALL, small
 from tests.support.data import noisy_topics, topics, with_rare_label
@@ -72,6 +72,10 @@ class KeywordView:
 
     def quantize(self, precision: str) -> KeywordView:
         return self
+
+    def with_labels(self, new: NewLabels) -> PopularityView:
+        rarest = np.full(new.n_labels - len(self.log_frequency), self.log_frequency.min())
+        return PopularityView(np.append(self.log_frequency, rarest))
 
     def summary(self) -> str:
         return f"{len(self.keywords)} keywords"

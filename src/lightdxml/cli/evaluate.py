@@ -17,6 +17,7 @@ from lightdxml.cli.output import (
     print_table,
     say,
 )
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -30,6 +31,10 @@ def run(
     tail: Tail = 0.0,
     json: Json = False,
     n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -37,7 +42,8 @@ def run(
 
     If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
     in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
-    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
+    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1). Labels that
+    may not be suggested do not count.
 
     Example: `lightdxml evaluate my-model see-also`
     """
@@ -47,8 +53,9 @@ def run(
 
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
+    rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
-    found = measure(estimator, loaded, tail)
+    found = measure(estimator, loaded, tail, **rules)
     if json:
         groups = [
             {"training_documents": one.documents, "labels": one.labels, **one.recall} for one in by_frequency(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.cli.output import note
 from lightdxml.data.own_labels import own_labels
+from lightdxml.model.rules import Labels, allowed_labels
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset, Split
@@ -130,8 +131,13 @@ class Measured:
     scores: NDArray[np.float32]
 
 
-def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
-    """Measure a model on the test part of a data set; on all documents if there is none."""
+def measure(
+    estimator: LightDXML, data: Dataset, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+) -> Measured:
+    """Measure a model on the test part of a data set; on all documents if there is none.
+
+    Labels that may not be suggested do not count as missed.
+    """
     from lightdxml.metrics import evaluate
 
     found = match(data, estimator.model_)
@@ -139,17 +145,35 @@ def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
         note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
+    allowed = allowed_labels(estimator.model_, include, exclude)
+    if allowed is not None:
+        found = _only(found, allowed)
     # Ignored labels are removed from the ranking: enough labels must follow them.
     depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
-    estimator.rank(found.inputs[:_FIRST], 1, tail=tail)
+    rules: dict[str, Any] = {"tail": tail, "include": include, "exclude": exclude}
+    estimator.rank(found.inputs[:_FIRST], 1, **rules)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(found.inputs, depth, tail=tail)
+    ranked, scores = estimator.rank(found.inputs, depth, **rules)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
     if found.ignore is not None:
         ranked, scores = _without(found.ignore, ranked, scores)
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
     return Measured(metrics, milliseconds, found, ranked, scores)
+
+
+def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
+    """Return documents without true labels that rules do not allow; labels that the model does not know stay."""
+    kept = np.append(allowed, np.ones(found.Y.shape[1] - len(allowed), dtype=np.bool_))
+    Y = csr_matrix(found.Y.multiply(kept))
+    Y.eliminate_zeros()
+    left_out = int(found.Y.nnz - Y.nnz)
+    empty = int(np.count_nonzero(np.diff(Y.indptr) == 0))
+    note(
+        f"{left_out:,} of {found.Y.nnz:,} occurrences of labels do not count, because they may not be suggested;"
+        f" {empty:,} of {Y.shape[0]:,} documents have no other labels, and count as 0"
+    )
+    return replace(found, Y=Y)
 
 
 def _without(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, label_as_json, note, printable
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -32,6 +33,10 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Predict the labels of documents, one line of output per document.
@@ -53,6 +58,7 @@ def run(
     check_tail(tail)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
+    rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
         batches = (
@@ -64,7 +70,7 @@ def run(
         for batch in batches:
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
-            labels, scores = predictor.rank(batch.documents, k, tail=tail, ids=ids)
+            labels, scores = predictor.rank(batch.documents, k, tail=tail, ids=ids, **rules)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
                 sys.stdout.write(show(trained, document, pairs) + "\n")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lightdxml.model.blend import rarity
 from lightdxml.model.model import Model, predict
@@ -48,9 +49,15 @@ class Explanation:
     tail: float = 0.0
 
 
-def explain(model: Model, X: csr_matrix | FeatureRows, k: int = 5, tail: float = 0.0) -> list[list[Explanation]]:
-    """Return explanations of the k best labels of each document."""
-    labels, scores = predict(model, X, k, tail)
+def explain(
+    model: Model,
+    X: csr_matrix | FeatureRows,
+    k: int = 5,
+    tail: float = 0.0,
+    allowed: NDArray[np.bool_] | None = None,
+) -> list[list[Explanation]]:
+    """Return explanations of the k best labels of each document, among those that are allowed."""
+    labels, scores = predict(model, X, k, tail, allowed=allowed)
     return [
         [
             _explain(model, Batch(X[i]), label, score, tail)

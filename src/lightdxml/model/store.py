@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lightdxml.config import from_json
 from lightdxml.data.vocabulary import Vocabulary
@@ -23,7 +24,7 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder
 from lightdxml.persistence.files import Content, map_file, map_files, release, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
-from lightdxml.views.base import ModelSizes, expect
+from lightdxml.views.base import ModelSizes, expect, in_range, is_ascending
 from lightdxml.views.registry import VIEWS
 
 FORMAT = 2
@@ -256,6 +257,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         never_own=manifest.get("never_own") is True,
         vocabulary=_vocabulary(files, manifest),
         language=_language(manifest.get("language")),
+        retired=_retired(arrays, n_labels),
     )
 
 
@@ -281,6 +283,14 @@ def _language(code: Any) -> str | None:
     if code is not None and (not isinstance(code, str) or len(code) > _MAX_LANGUAGE):
         raise ValueError(f"its manifest has a language {code!r:.30}")
     return code
+
+
+def _retired(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:
+    retired = arrays.get("retired", np.empty(0, dtype=np.int32))
+    expect(retired, "retired", (len(retired),), np.int32)
+    if not in_range(retired, 0, n_labels) or not is_ascending(retired):
+        raise ValueError("its retired labels do not exist or are not ascending")
+    return retired
 
 
 def _vocabulary(files: dict[str, Content], manifest: dict[str, Any]) -> Vocabulary | None:
