@@ -73,9 +73,8 @@ class KeywordView:
     def quantize(self, precision: str) -> KeywordView:
         return self
 
-    def with_labels(self, new: NewLabels) -> PopularityView:
-        rarest = np.full(new.n_labels - len(self.log_frequency), self.log_frequency.min())
-        return PopularityView(np.append(self.log_frequency, rarest))
+    def with_labels(self, new: NewLabels) -> KeywordView:
+        return KeywordView(np.append(self.keywords, np.zeros(new.n_labels - len(self.keywords), dtype=np.int32)))
 
     def summary(self) -> str:
         return f"{len(self.keywords)} keywords"
