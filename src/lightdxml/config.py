@@ -28,7 +28,7 @@ class BlendOptions:
     min_documents: int = setting(500, "With fewer validation documents less is chosen, and more is usual.", low=1)
     tolerance: float = setting(0.5, "Points of P given up for PSP in the choice of β: the noise of P.", low=0)
     min_gain: float = setting(0.2, "Points of mean P that another view must add to be kept.", low=0)
-    min_errors: float = setting(2.0, "Standard errors by which this gain must differ from 0.", low=0)
+    min_errors: float = setting(1.0, "Standard errors by which this gain must differ from 0.", low=0)
     tail_documents: int = setting(100, "With fewer documents the strength at `tail` 1 is the default.", low=1)
     # Scores of the paper's blend lie close together: a shift that is small for log-linear scores would decide alone.
     default_tail: float = setting(0.2, "Default strength at `tail` 1 with the linear view.", low=0)

@@ -15,7 +15,14 @@ from lightdxml import metrics
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
-from lightdxml.label_names import label_texts, name_forms, name_forms_in_features, own_labels_of, with_vocabulary
+from lightdxml.label_names import (
+    label_texts,
+    name_forms,
+    name_forms_in_features,
+    own_labels_of,
+    with_titles,
+    with_vocabulary,
+)
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
@@ -253,6 +260,9 @@ class LightDXML(BaseEstimator):
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
                 called = label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
+                if own is not None and config.names.enabled:
+                    parts = (texts, own[0]), (None if dev is None else dev[0], own[1])
+                    called = with_titles(called, labels.shape[1], parts)
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
                     flat = [name for one in called or () for name in one]
                     vectorizer, X = tfidf.fit(texts, text_options, limit, flat)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.data.dataset import Texts
 from lightdxml.data.own_labels import never_own
 from lightdxml.data.own_labels import own_labels as find_own
 from lightdxml.data.vocabulary import Vocabulary
@@ -54,6 +55,33 @@ def label_texts(
     if vocabulary is not None:
         return [list(vocabulary.texts(name, language)[:_MOST_NAMES]) for name in names]
     return [[name] for name in names] if are_words(names, texts) else None
+
+
+def with_titles(
+    called: list[list[str]] | None, n_labels: int, parts: Iterable[tuple[Any, NDArray[np.int32] | None]]
+) -> list[list[str]] | None:
+    """Return names of labels, with the titles of the documents that are these labels.
+
+    Examples
+    --------
+    >>> texts = Texts(["a small feline"], titles=["House cat"])
+    >>> with_titles(None, 2, [(texts, np.array([1], dtype=np.int32))])
+    [[], ['House cat']]
+    """
+    found = [(label, title) for texts, own in parts for label, title in _titles(texts, own)]
+    if not found:
+        return called
+    names = [[] for _ in range(n_labels)] if called is None else [list(one) for one in called]
+    for label, title in found:
+        if title not in names[label]:
+            names[label].append(title)
+    return names
+
+
+def _titles(texts: Any, own: NDArray[np.int32] | None) -> Iterator[tuple[int, str]]:
+    titles = texts.titles if isinstance(texts, Texts) and own is not None else None
+    if titles is not None and own is not None:
+        yield from ((label, titles[i]) for i, label in enumerate(own.tolist()) if label >= 0 and titles[i].strip())
 
 
 def name_forms(vectorizer: tfidf.Vectorizer, names: Sequence[Sequence[str]]) -> NameForms:

@@ -92,11 +92,8 @@ class NamesView:
         best: NDArray[np.float32] = odds.max(axis=2)
         return best
 
-    def matches(self, batch: Batch, labels: NDArray[np.int32], frequency: NDArray[np.uint8] | None = None) -> Matches:
-        """Return how the names of labels occur in documents: documents × labels × names per label.
-
-        `frequency` are groups of labels to use instead of those of the view.
-        """
+    def matches(self, batch: Batch, labels: NDArray[np.int32]) -> Matches:
+        """Return how the names of labels occur in documents: documents × labels × names per label."""
         bounds = self._bounds
         first, n_names = bounds[labels], np.where(labels >= 0, bounds[labels + 1] - bounds[labels], 0)
         each = np.arange(max(1, int(n_names.max(initial=0))))
@@ -104,8 +101,7 @@ class NamesView:
         flat = names.reshape(len(labels), -1)
         binary = batch.shared("ones", lambda: Batch(_with(batch, np.ones_like(batch.X.data))))
         coverage, weight = (margins_of(self.index, one, flat).reshape(names.shape) for one in (binary, batch))
-        groups = self.frequency if frequency is None else frequency
-        by_label = np.broadcast_to(groups[labels][:, :, None], names.shape)
+        by_label = np.broadcast_to(self.frequency[labels][:, :, None], names.shape)
         return Matches(coverage, np.maximum(weight, 0), self.terms[names], self.ambiguity[names], by_label)
 
     @cached_property

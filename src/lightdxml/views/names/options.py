@@ -24,7 +24,6 @@ class NamesOptions:
     proposals: int = setting(50, "Names per document that the view proposes labels for.", low=0, high=1 << 16)
     min_documents: int = setting(100, "With fewer validation documents the names view is not used.", low=1)
     sample: int = setting(4000, "Training documents that the scorer of names is fitted on, at most.", low=1)
-    sample_share: float = setting(0.2, "Share of the training documents that it is fitted on.", above=0, high=0.5)
 
     def __post_init__(self) -> None:
         check(self)

@@ -57,27 +57,27 @@ def _unfitted(names: NameForms, run: Run) -> NamesView:
 
 
 def _fit(run: Run, view: NamesView) -> NameScorer:
-    """Fit the scorer on a sample; labels have the frequencies of the other documents."""
+    """Fit the scorer on a sample; a document does not count in the frequencies of its own labels."""
     data, options = run.data, run.config.names
     n = data.X.shape[0]
-    size = max(1, min(options.sample, round(options.sample_share * n)))
-    rows = np.sort(np.random.default_rng(run.config.random_state).permutation(n)[:size])
-    frequency = data.label_frequency - np.bincount(data.Y[rows].indices, minlength=data.n_labels)
-    groups = groups_of(frequency, FREQUENCY)
+    rows = np.sort(np.random.default_rng(run.config.random_state).permutation(n)[: options.sample])
     parts: list[Matches] = []
     right: list[NDArray[np.bool_]] = []
-    for start in range(0, size, _DOCUMENTS):
+    for start in range(0, len(rows), _DOCUMENTS):
         run.tick()
         some = rows[start : start + _DOCUMENTS]
         batch, true = Batch(data.X[some]), data.Y[some]
         labels = _candidates(run, view, batch, true)
         if data.own is not None:
             labels = np.where(labels == data.own[some][:, None], np.int32(-1), labels)
-        found = view.matches(batch, labels, groups)
-        best = _best_names(found)
-        parts.append(Matches(*(_taken(one, best)[labels >= 0] for one in vars(found).values())))
         at = np.repeat(np.arange(len(some)), labels.shape[1]).reshape(labels.shape)
         is_right = np.asarray(true[at.ravel(), np.maximum(labels, 0).ravel()]).reshape(labels.shape) > 0
+        found = view.matches(batch, labels)
+        best = _best_names(found)
+        matches = Matches(*(_taken(one, best) for one in vars(found).values()))
+        others = groups_of(data.label_frequency[labels] - is_right, FREQUENCY)
+        kept = replace(matches, frequency=others)
+        parts.append(Matches(*(one[labels >= 0] for one in vars(kept).values())))
         right.append(is_right[labels >= 0])
     joined = (np.concatenate([getattr(part, one) for part in parts]) for one in vars(parts[0]))
     return scorer.fit(Matches(*joined), np.concatenate(right))
