@@ -144,8 +144,9 @@ class Predictor:
         _check_k(k)
         check_tail(tail)
         with parallel.use_threads(threads_of(self.n_jobs)):
-            features = self._features([X] if isinstance(X, str) else X)
-            rows = explaining.explain(self.model, features, min(int(k), self.model.n_labels), float(tail))
+            texts = texts_of([X] if isinstance(X, str) else X)
+            features = self._features(X if texts is None else texts)
+            rows = explaining.explain(self.model, features, min(int(k), self.model.n_labels), float(tail), texts)
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> csr_matrix | FeatureRows:

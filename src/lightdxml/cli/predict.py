@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, label_as_json, note, printable
+from lightdxml.cli.output import (
+    Encoding,
+    ModelFolder,
+    NJobs,
+    Tail,
+    distinct_names,
+    json_line,
+    label_as_json,
+    note,
+    printable,
+)
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -80,10 +89,7 @@ def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str
 
 def _as_text(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
     """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    labels = [model.label(j) for j, _ in found]
-    # Concepts of one name are told apart by their URIs.
-    repeated = {name for name, count in Counter(label.name for label in labels).items() if count > 1}
-    names = [f"{one.name} <{one.id}>" if one.name in repeated else one.name for one in labels]
+    names = distinct_names([model.label(j) for j, _ in found])
     cells = [f"{_cell(name)} {score:.3f}" for name, (_, score) in zip(names, found, strict=True)]
     return "\t".join(cells if document is None else [_cell(document), *cells])
 
