@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lightdxml.cli.measure import CUTS, DEPTH, Measured, by_frequency, measure
+from lightdxml.cli.measure import CUTS, Measured, measure
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -13,6 +13,7 @@ from lightdxml.cli.output import (
     Separator,
     Source,
     Tail,
+    distinct_names,
     print_json,
     print_table,
     say,
@@ -50,9 +51,7 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding)
     found = measure(estimator, loaded, tail)
     if json:
-        groups = [
-            {"training_documents": one.documents, "labels": one.labels, **one.recall} for one in by_frequency(found)
-        ]
+        groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
         size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
         print_json({**size, **found.metrics, "recall_by_training_documents": groups})
         return
@@ -71,10 +70,10 @@ def _show_groups(found: Measured) -> None:
     """Show the recall of labels by their number of training documents."""
     rows = [
         [one.documents, f"{one.labels:,}", f"{one.pairs:,}", *(f"{value:.1f}" for value in one.recall.values())]
-        for one in by_frequency(found)
+        for one in found.groups
         if one.pairs
     ]
-    columns = ("training documents", "labels", "occurrences", f"R@{max(CUTS)}", f"R@{DEPTH}")
+    columns = ("training documents", "labels", "occurrences", *found.groups[0].recall)
     print_table("Recall of labels by their number of training documents", columns, rows)
 
 
@@ -87,7 +86,10 @@ def _show_samples(model: Model, found: Measured) -> None:
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
         best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
+        shown = [(j, score) for j, score in best if j >= 0]
+        named = distinct_names([model.label(j) for j, _ in shown])
         labels = [
-            f"{' '.join(model.label(j).name.split())}{' ✓' * (j in true)} {score:.2f}" for j, score in best if j >= 0
+            f"{' '.join(name.split())}{' ✓' * (j in true)} {score:.2f}"
+            for name, (j, score) in zip(named, shown, strict=True)
         ]
         say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")

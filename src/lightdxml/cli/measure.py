@@ -17,12 +17,11 @@ from lightdxml.data.own_labels import own_labels
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
+    from lightdxml.metrics import FrequencyGroup
     from lightdxml.model.model import Model
 
 CUTS, DEPTH = (1, 3, 5), 10
 _FIRST = 20
-# Labels by their number of training documents: the first and last number of each group.
-_GROUPS = {"0": (0, 0), "1 to 5": (1, 5), "more than 5": (6, None)}
 
 
 @dataclass(frozen=True)
@@ -124,6 +123,7 @@ class Measured:
     """Measures and prediction time per document, and the ranked labels and scores behind them."""
 
     metrics: dict[str, float]
+    groups: list[FrequencyGroup]
     milliseconds: float
     documents: Matched
     ranked: NDArray[np.int32]
@@ -132,7 +132,7 @@ class Measured:
 
 def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
     """Measure a model on the test part of a data set; on all documents if there is none."""
-    from lightdxml.metrics import evaluate
+    from lightdxml.metrics import evaluate, recall_by_frequency
 
     found = match(data, estimator.model_)
     if data.test is None and len(data.train) == estimator.model_.n_documents:
@@ -149,7 +149,8 @@ def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
     if found.ignore is not None:
         ranked, scores = _without(found.ignore, ranked, scores)
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
-    return Measured(metrics, milliseconds, found, ranked, scores)
+    groups = recall_by_frequency(found.Y, ranked, found.frequency, (max(CUTS), DEPTH), found.ignore)
+    return Measured(metrics, groups, milliseconds, found, ranked, scores)
 
 
 def _without(
@@ -162,27 +163,3 @@ def _without(
     for i in np.flatnonzero(np.diff(ignore.indptr)).tolist():
         kept[i, np.isin(kept[i], ignore.indices[ignore.indptr[i] : ignore.indptr[i + 1]])] = -1
     return top_k(kept, scores, DEPTH)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Labels with about as many training documents, and how many of their occurrences are found."""
-
-    documents: str
-    labels: int
-    pairs: int
-    recall: dict[int, float]
-
-
-def by_frequency(found: Measured) -> list[Group]:
-    """Return the recall of labels at 5 and 10, by their number of training documents."""
-    Y, groups = found.documents.Y, []
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    hits = found.ranked[rows] == Y.indices[:, None]
-    frequency = found.documents.frequency[Y.indices]
-    for name, (first, last) in _GROUPS.items():
-        own = (frequency >= first) & (frequency <= (frequency.max(initial=0) if last is None else last))
-        pairs = int(own.sum())
-        recall = {k: 100 * float(hits[own, :k].sum()) / max(1, pairs) for k in (max(CUTS), DEPTH)}
-        groups.append(Group(name, len(np.unique(Y.indices[own])), pairs, recall))
-    return groups
