@@ -99,14 +99,16 @@ def evaluate(
     return result | _label_means(compared, cutoffs)
 
 
-def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5)) -> NDArray[np.float64]:
-    """Return the precision of each document in percent, in the mean over these cut-offs.
+def document_precision(
+    Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5), ignore: Ignore = None
+) -> NDArray[np.float64]:
+    """Return the precision of each document in percent, in the mean over these cut-offs; `ignore` as in `evaluate`.
 
     >>> from scipy.sparse import csr_matrix
     >>> document_precision(csr_matrix([[1, 0, 1], [0, 1, 0]]), [[0, 1], [0, 1]], k=(1, 2)).tolist()
     [75.0, 25.0]
     """
-    hits = _compare(Y_true, predicted, _check_cutoffs(k), None).hits
+    hits = _compare(Y_true, predicted, _check_cutoffs(k), ignore).hits
     precision: NDArray[np.float64] = 100 * np.mean([hits[:, :cut].sum(axis=1) / cut for cut in k], axis=0)
     return precision
 

@@ -16,7 +16,7 @@ from lightdxml.text.tfidf import TextOptions
 from tests.support.commands import run
 from tests.support.settings_page import page
 
-COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "report", "info", "compress", "bench")
+COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "weigh", "report", "info", "compress", "bench")
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lightdxml.cli.measure import CUTS, Measured, measure
+from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -31,6 +32,8 @@ def run(
     tail: Tail = 0.0,
     json: Json = False,
     n_jobs: NJobs = None,
+    other: With = None,
+    weight: WithWeight = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -40,6 +43,8 @@ def run(
     in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
     labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
 
+    With `--with`, predictions are blended with those of another system.
+
     Example: `lightdxml evaluate my-model see-also`
     """
     from lightdxml.data import load as load_data
@@ -47,9 +52,11 @@ def run(
     from lightdxml.model.model import check_tail
 
     check_tail(tail)
+    check_options(other, weight)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
-    found = measure(estimator, loaded, tail)
+    second = SecondOpinion.of(other, weight, estimator.model_)
+    found = measure(estimator, loaded, tail, second)
     if json:
         groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
         size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}

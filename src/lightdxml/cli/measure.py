@@ -15,6 +15,7 @@ from lightdxml.cli.output import note
 from lightdxml.data.own_labels import own_labels
 
 if TYPE_CHECKING:
+    from lightdxml.cli.opinions import SecondOpinion
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
     from lightdxml.metrics import FrequencyGroup
@@ -130,22 +131,30 @@ class Measured:
     scores: NDArray[np.float32]
 
 
-def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0) -> Measured:
-    """Measure a model on the test part of a data set; on all documents if there is none."""
-    from lightdxml.metrics import evaluate, recall_by_frequency
-
-    found = match(data, estimator.model_)
-    if data.test is None and len(data.train) == estimator.model_.n_documents:
+def note_match(found: Matched, data: Dataset, model: Model) -> None:
+    """Say what makes measures on these documents too high or too low."""
+    if data.test is None and len(data.train) == model.n_documents:
         note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
+
+
+def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0, other: SecondOpinion | None = None) -> Measured:
+    """Measure a model, alone or with another system, on the test part of a data set; on all documents without one."""
+    from lightdxml.metrics import evaluate, recall_by_frequency
+
+    found = match(data, estimator.model_)
+    note_match(found, data, estimator.model_)
     # Ignored labels are removed from the ranking: enough labels must follow them.
     depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
     estimator.rank(found.inputs[:_FIRST], 1, tail=tail)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(found.inputs, depth, tail=tail)
+    ranked, scores = estimator.rank(found.inputs, depth if other is None else other.depth(depth), tail=tail)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
+    if other is not None:
+        ranked, scores = other.combine((ranked, scores), found.split.ids, depth)
+        other.note_missing()
     if found.ignore is not None:
         ranked, scores = _without(found.ignore, ranked, scores)
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Encoding,
     ModelFolder,
@@ -41,6 +42,8 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
+    other: With = None,
+    weight: WithWeight = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Predict the labels of documents, one line of output per document.
@@ -48,7 +51,8 @@ def run(
     Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`. A model that was
     trained on features reads the text format of the Extreme Classification repository (XC). Files may be compressed.
 
-    Predictions are printed while documents are still being read.
+    Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
+    system: a document is found in its file by the id or, without ids there, by the place.
 
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
@@ -59,8 +63,10 @@ def run(
 
     ReadOptions(encoding=encoding)
     check_tail(tail)
+    check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
+    second = SecondOpinion.of(other, weight, trained)
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
         batches = (
@@ -72,13 +78,18 @@ def run(
         for batch in batches:
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
-            labels, scores = predictor.rank(batch.documents, k, tail=tail, ids=ids)
+            depth = k if second is None else second.depth(k)
+            labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids)
+            if second is not None:
+                labels, scores = second.combine((labels, scores), batch.ids, k)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
                 sys.stdout.write(show(trained, document, pairs) + "\n")
             sys.stdout.flush()
     if predicted == 0:
         note(f"{file} has no documents")
+    elif second is not None:
+        second.note_missing()
 
 
 def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
