@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, Vocabulary, load
+from lightdxml.data.vocabulary import Concept
 from lightdxml.model import store
+from lightdxml.vocabulary_update import update_vocabulary
 
 TEXTS = ["a purring cat", "a barking dog", "a cat and a dog", "a goldfish in a bowl"] * 10
 NAMES = [["cat"], ["dog"], ["cat", "dog"], ["fish"]] * 10
@@ -37,10 +39,16 @@ def make_models(folder: Path) -> list[Path]:
     """Train models of all views, both blends, both indexes and all precisions; save them into a folder."""
     trees = {"linear.work": 0, "tree.max_trees": 2, "blend.min_gain": 0, "blend.min_errors": 0}
     small: dict[str, Any] = {"dim": 8, "shortlist_size": 3, "epochs": 1, "min_df": 1}
-    four = LightDXML(**small, options={**trees, "blend.gamma": 0.5, "blend.beta": 0.5}).fit(TEXTS, NAMES)
+    four = LightDXML(**small, options={**trees, "blend.fit": False}).fit(TEXTS, NAMES)
     layers = {"dense.relu": True, "dense.residual": True, "blend.beta": 0.5}
     paper = LightDXML(**small, linear=False, index="rabitq", precision="float32", options=layers).fit(TEXTS, NAMES)
-    models = [one for trained in (four.model_, paper.model_) for one in (trained, trained.quantize("int8"))]
+    concepts = [Concept(f"urn:{name}", {"en": (name,)}) for name in ("cat", "dog", "fish", "cow")]
+    uris = [[f"urn:{name}" for name in names] for names in NAMES]
+    named = LightDXML(**small, options=trees | {"names.min_documents": 1}).fit(
+        TEXTS, uris, vocabulary=Vocabulary(concepts)
+    )
+    updated = update_vocabulary(named.model_, Vocabulary([*concepts[:3], Concept("urn:bee", {"en": ("bee",)})]))[0]
+    models = [one for trained in (four.model_, paper.model_, updated) for one in (trained, trained.quantize("int8"))]
     for i, model in enumerate(models):
         store.save(model, folder / str(i), "1", [])
     return sorted(folder.iterdir())
@@ -125,6 +133,8 @@ def use(folder: Path) -> str:
                 labels, scores = model.rank(QUERIES, k=3)
                 assert ((scores >= 0) & (scores <= 1)).all(), scores
                 assert labels.max() < model.model_.n_labels
+                rules = model.rank(QUERIES, k=3, exclude=[0])[0]
+                assert 0 not in rules, rules
                 shifted = model.rank(QUERIES, k=3, tail=1.0)[1]
                 assert ((shifted >= 0) & (shifted <= 1)).all(), shifted
             for rows in model.explain(QUERIES, k=2):

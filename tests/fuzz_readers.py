@@ -21,13 +21,26 @@ import scipy.sparse
 
 from lightdxml.data import DataError, Dataset, load
 from tests.data import reference
-from tests.data.samples import COMPRESSORS, CSV, JSONL, XC_JSON, XC_MATRIX_X, XC_MATRIX_Y, XC_TEXT
+from tests.data.samples import (
+    ANNIF_CSV,
+    ANNIF_JSONL,
+    ANNIF_TSV,
+    ANNIF_TXT,
+    COMPRESSORS,
+    CSV,
+    JSONL,
+    XC_JSON,
+    XC_MATRIX_X,
+    XC_MATRIX_Y,
+    XC_TEXT,
+)
 
 SECONDS_EACH = 20
 TOKENS = [
     b"\n", b"\r\n", b"\x00", b"\xff", b"\xef\xbb\xbf", b":", b",", b"#", b" ", b"nan", b"inf", b"-1", b"1e39", b"1e-46",
     b"1:1e-45 ", b"2:x ", b"0:1.00000005960464477539 ",
     b"99999999999", b"9" * 30, b"0.1e", b"{", b"}", b'"', b"\\ud800", b"[]", b"null", b"true", b"|", b"\t", b"1 2 3\n",
+    b"<", b">", b"\t<urn:a> ", b"\turn:a", b",subject_uris", b'"subjects": [{"uri": ',
 ]  # fmt: skip
 
 
@@ -40,6 +53,7 @@ def npz_bytes() -> bytes:
 def seeds() -> dict[str, dict[str, bytes]]:
     """Return folders of valid files by name; the first file of each is the one to damage."""
     npz = npz_bytes()
+    documents = {name: content.encode() for name, content in ANNIF_TXT.items()}
     return {
         "xc": {"train.txt": XC_TEXT.encode()},
         "svmlight": {"train.txt": b"0,2 1:0.5 # x\n1 0:1 2:2\n"},
@@ -52,6 +66,11 @@ def seeds() -> dict[str, dict[str, bytes]]:
         "jsonl": {"train.jsonl": JSONL.encode()},
         "raw": {"trn.json": XC_JSON.encode()},
         "csv": {"train.csv": CSV.encode()},
+        "annif-tsv": {"train.tsv": ANNIF_TSV.encode()},
+        "annif-csv": {"train.csv": ANNIF_CSV.encode()},
+        "annif-jsonl": {"train.jsonl": ANNIF_JSONL.encode()},
+        "annif-txt": documents,
+        "annif-labels": {name: documents[name] for name in sorted(documents, key=lambda name: ".tsv" not in name)},
         "npz": {"x.npz": npz, "y.npz": npz},
     }
 

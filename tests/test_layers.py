@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,12 @@ def test_only_plots_import_matplotlib() -> None:
     for path in SOURCE.rglob("*.py"):
         if path.parent not in allowed and path.name != "plotting.py":
             assert "matplotlib" not in {name.split(".")[0] for name in imported(path)}, path
+
+
+def test_the_package_imports_what_is_asked_for_and_no_more() -> None:
+    code = (
+        "import sys, lightdxml; before = sorted(name for name in sys.modules if name.startswith('lightdxml'));"
+        "lightdxml.Vocabulary; print(before, {'scipy', 'numba', 'rdflib', 'lightdxml.estimator'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "['lightdxml'] set()\n"

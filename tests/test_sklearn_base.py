@@ -66,13 +66,14 @@ def test_commands_that_plot_say_what_to_install(command: list[str]) -> None:
     assert run_without({"matplotlib"}, code) == 'error: plots need matplotlib: pip install "lightdxml[plots]"\n'
 
 
-def test_predict_imports_only_what_it_needs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rules", [[], ["--exclude", "wine"]])
+def test_predict_imports_only_what_it_needs(tmp_path: Path, rules: list[str]) -> None:
     texts, labels = ["red rose", "white wine"] * 10, [["rose"], ["wine"]] * 10
     LightDXML(dim=8, epochs=2).fit(texts, labels).save(tmp_path / "model")
     (tmp_path / "text.txt").write_text("a rose\n")
     code = f"""
 import sys
-sys.argv[1:] = ["predict", {str(tmp_path / "model")!r}, {str(tmp_path / "text.txt")!r}, "-k", "1"]
+sys.argv[1:] = ["predict", {str(tmp_path / "model")!r}, {str(tmp_path / "text.txt")!r}, "-k", "1", *{rules!r}]
 from lightdxml.__main__ import main
 try:
     main()

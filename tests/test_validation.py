@@ -153,7 +153,7 @@ def test_word_vectors_must_be_finite_and_one_per_feature() -> None:
 
 @pytest.mark.parametrize(("n", "fraction", "size"), [(19, 0.5, 0), (20, 0.05, 1), (1000, 0.1, 100), (1000, 0.0, 0)])
 def test_a_fraction_of_the_documents_is_held_out(n: int, fraction: float, size: int) -> None:
-    config = changed(Config(), {"validation_fraction": fraction})
+    config = changed(Config(), {"validation_fraction": fraction, "validation_minimum": 0})
     assert validation_size(n, config) == size
     X, Y = topics(n)
     parts = split(X, Y, config)
@@ -164,6 +164,13 @@ def test_a_fraction_of_the_documents_is_held_out(n: int, fraction: float, size: 
     assert [part.shape[0] for part in parts] == [n - size, n - size, size, size]
     assert sum(part.nnz for part in parts[::2]) == X.nnz
     assert sum(part.nnz for part in parts[1::2]) == Y.nnz
+
+
+@pytest.mark.parametrize(("n", "size"), [(100, 20), (2499, 499), (2625, 500), (10_000, 500), (20_000, 1000)])
+def test_of_few_documents_more_are_held_out(n: int, size: int) -> None:
+    assert validation_size(n, Config()) == size
+    # Dense views never learn them.
+    assert validation_size(n, changed(Config(), {"dense": "always"})) == round(0.05 * n)
 
 
 def test_no_more_documents_are_held_out_than_the_limit() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML, load
     from lightdxml.predictor import Predictor
 
 __version__ = "0.1.0"
-__all__ = ["LightDXML", "Predictor", "__version__", "load"]
+__all__ = ["LightDXML", "Predictor", "Vocabulary", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from lightdxml.predictor import Predictor
 
         return Predictor
+    if name == "Vocabulary":
+        from lightdxml.data.vocabulary import Vocabulary
+
+        return Vocabulary
     raise AttributeError(f"module 'lightdxml' has no attribute {name!r}")
 
 

@@ -19,25 +19,14 @@ class BlendOptions:
 
     beta: float | None = setting(
         None,
-        "Weight of the classifier relative to nearness; none: chosen from the data.",
+        "Weight of the classifier relative to nearness in the paper's blend; none: chosen from the data.",
         low=0,
         high=1,
         optional=True,
     )
-    gamma: float | None = setting(
-        None,
-        "Weight of the linear view relative to the dense views; none: chosen from the data.",
-        low=0,
-        high=1,
-        optional=True,
-    )
-    min_documents: int = setting(500, "With fewer validation documents the default weights are used.", low=1)
-    default_beta: float = setting(0.2, "β with few validation documents.", low=0, high=1)
-    default_gamma: float = setting(0.4, "γ with few validation documents.", low=0, high=1)
-    default_share: float = setting(0.2, "Weight of another view, relative to γ, with few documents.", low=0, high=1)
+    fit: bool = setting(True, "Fit the weights of the views to validation documents; false: usual weights, all views.")
+    min_documents: int = setting(500, "With fewer validation documents less is chosen, and more is usual.", low=1)
     tolerance: float = setting(0.5, "Points of P given up for PSP in the choice of β: the noise of P.", low=0)
-    grid_tolerance: float = setting(0.3, "Percent of P given up for PSP in the choice of β and γ.", low=0)
-    share_tolerance: float = setting(0.1, "Points of P given up for PSP in the choice of another view's weight.", low=0)
     min_gain: float = setting(0.2, "Points of mean P that another view must add to be kept.", low=0)
     min_errors: float = setting(2.0, "Standard errors by which this gain must differ from 0.", low=0)
     tail_documents: int = setting(100, "With fewer documents the strength at `tail` 1 is the default.", low=1)
@@ -74,7 +63,8 @@ class Config:
         low=0,
         high=0.5,
     )
-    validation_limit: int = setting(5000, "Validation documents held out, at most.", low=1)
+    validation_minimum: int = setting(500, "Documents held out, at least, but no more than a fifth of all.", low=0)
+    validation_limit: int = setting(5000, "Documents held out, at most.", low=1)
     refit: bool = setting(True, "Train linear view and trees on held-out documents too, after all is chosen.")
     random_state: int = setting(0, "The same value gives the same model, bit for bit.", low=0, high=2**32 - 1)
 
@@ -155,10 +145,13 @@ def changed(config: Config, settings: dict[str, Any]) -> Config:
     return replace(config, **top)
 
 
-def resolved(config: Config, n_documents: int, n_features: int, has_vectors: bool = False) -> Config:
+def resolved(
+    config: Config, n_documents: int, n_features: int, has_vectors: bool = False, has_names: bool = False
+) -> Config:
     """Return a configuration that says whether dense views are trained, which may depend on the data.
 
-    Next to the linear view they help if features or documents are few, or if word vectors are given.
+    Next to the linear view they help if features or documents are few, or if word vectors are given. Few documents
+    with names of labels are the exception: names help more, and dense views do not know them.
 
     >>> [resolved(Config(), 50_000, n).dense.train for n in (500, 50_000)]
     ['always', 'never']
@@ -170,7 +163,7 @@ def resolved(config: Config, n_documents: int, n_features: int, has_vectors: boo
     if config.dense.train != "auto":
         return config
     few = n_documents < config.dense.max_documents or n_features <= config.dense.max_features
-    wanted = few or has_vectors or not config.linear.enabled
+    wanted = (few and not has_names) or has_vectors or not config.linear.enabled
     return changed(config, {"dense": "always" if wanted else "never"})
 
 

@@ -19,13 +19,14 @@ from lightdxml.label_names import label_texts, name_forms, name_forms_in_feature
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
-from lightdxml.predictor import Predictor, threads_of
+from lightdxml.model.rules import Labels
+from lightdxml.predictor import Ids, Predictor, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, NotFittedError
 from lightdxml.text import tfidf
-from lightdxml.text import vectors as word_vector_files
 from lightdxml.text.tfidf import TextOptions
+from lightdxml.text.vectors import initial_vectors
 from lightdxml.training import compilation
 from lightdxml.training.callbacks import DivergedError
 from lightdxml.training.fit import CheckpointOptions, hold_out, train
@@ -39,8 +40,6 @@ from lightdxml.validation import (
     texts_of,
 )
 
-# As many as the usual files of word vectors have; further dimensions start at random.
-_TRAINED_DIMENSIONS = 100
 # The settings of `Config` that are parameters of the estimator.
 _SETTINGS = (
     "dense", "dim", "shortlist_size", "epochs", "learning_rate", "linear", "tree", "names", "index", "precision",
@@ -264,7 +263,8 @@ class LightDXML(BaseEstimator):
                 X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
                 dev = X_dev, known_labels(dev[1], names, labels.shape[1])
             with history.phase("word vectors"):
-                vectors = _initial_vectors(self.word_vectors, texts, vectorizer, config)
+                terms, seed = None if vectorizer is None else vectorizer.vocabulary, config.random_state
+                vectors = initial_vectors(self.word_vectors, texts, terms, config.dense.dim, seed)
             if vectorizer is None:
                 # What our own TF-IDF made is not checked again.
                 check_memory("checking X", check_bytes(X), limit)
@@ -291,11 +291,7 @@ class LightDXML(BaseEstimator):
         return self
 
     def _take(
-        self,
-        model: Model,
-        names: list[str] | None,
-        vectorizer: tfidf.Vectorizer | None,
-        history: list[dict[str, Any]],
+        self, model: Model, names: list[str] | None, vectorizer: tfidf.Vectorizer | None, history: list[dict[str, Any]]
     ) -> None:
         source = self.word_vectors
         word_vectors = None if source is None else "array" if isinstance(source, np.ndarray) else str(source)
@@ -304,22 +300,28 @@ class LightDXML(BaseEstimator):
         self.n_features_in_ = model.n_features
 
     @overload
-    def predict(self, X: str, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]: ...
+    def predict(
+        self, X: str, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]: ...
     @overload
     def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
     ) -> list[list[Any]]: ...
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]:
+    def predict(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]:
         """Return the k best labels of each document, best first: see `Predictor.predict`."""
-        return self._predictor().predict(X, k, tail=tail, ids=ids)
+        return self._predictor().predict(X, k, tail=tail, ids=ids, include=include, exclude=exclude)
 
     def rank(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the k best labels of each document, and their scores: see `Predictor.rank`."""
-        return self._predictor().rank(X, k, tail=tail, ids=ids)
+        return self._predictor().rank(X, k, tail=tail, ids=ids, include=include, exclude=exclude)
 
-    def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
+    def scores(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
 
         Examples
@@ -328,15 +330,21 @@ class LightDXML(BaseEstimator):
         >>> trained.scores(["a rose"], k=1).shape
         (1, 2)
         """
-        return self._predictor().scores(X, k, tail=tail)
+        return self._predictor().scores(X, k, tail=tail, include=include, exclude=exclude)
 
     @overload
-    def explain(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Explanation]: ...
+    def explain(
+        self, X: str, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[Explanation]: ...
     @overload
-    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Explanation]]: ...
-    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
+    def explain(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[list[Explanation]]: ...
+    def explain(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]:
         """Return what every word adds to the score of each of the k best labels: see `Predictor.explain`."""
-        return self._predictor().explain(X, k, tail=tail)
+        return self._predictor().explain(X, k, tail=tail, include=include, exclude=exclude)
 
     def _predictor(self) -> Predictor:
         return Predictor(self._trained(), self.n_jobs)
@@ -388,24 +396,3 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         settings = vars(model.vectorizer.settings)
         estimator.set_params(**{name: value for name, value in settings.items() if name in known})
     return estimator
-
-
-def _initial_vectors(
-    vectors: str | Path | NDArray[np.float32] | None,
-    texts: Sequence[str] | None,
-    vectorizer: tfidf.Vectorizer | None,
-    config: Config,
-) -> NDArray[np.float32] | None:
-    """Return the word vectors that training starts from, None for random ones."""
-    if vectors is None or isinstance(vectors, np.ndarray):
-        return vectors
-    if texts is None or vectorizer is None:
-        raise ValueError(
-            "word_vectors need texts, and X is a matrix: give texts, or an array of features × dim as word_vectors"
-        )
-    if vectors == "train":
-        dimensions = min(_TRAINED_DIMENSIONS, config.dense.dim)
-        found = word_vector_files.train(texts, vectorizer.vocabulary, dimensions, config.random_state)
-    else:
-        found = word_vector_files.read(vectors, vectorizer.vocabulary)
-    return word_vector_files.starting_vectors(found, config.dense.dim, np.random.default_rng(config.random_state))

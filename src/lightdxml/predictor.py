@@ -16,11 +16,15 @@ from lightdxml.model import explain as explaining
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model, check_tail, predict
+from lightdxml.model.rules import Labels, allowed_labels
 from lightdxml.text import tfidf
 from lightdxml.validation import check_features, texts_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+# The ids of documents, if they have any.
+Ids = Sequence[str] | None
 
 
 class Predictor:
@@ -66,12 +70,16 @@ class Predictor:
         return cls(store.load(Path(folder), verify=verify).model, n_jobs)
 
     @overload
-    def predict(self, X: str, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]: ...
+    def predict(
+        self, X: str, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]: ...
     @overload
     def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
     ) -> list[list[Any]]: ...
-    def predict(self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None) -> list[Any]:
+    def predict(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]:
         """Return the k best labels of each document, best first: names if labels have names, else ids.
 
         Parameters
@@ -84,29 +92,35 @@ class Predictor:
             From 0, for precision, to 1, for rare labels: how much rare labels are preferred. The model stays the same.
         ids
             The ids of the documents. Where documents are labels themselves, none gets itself as a label.
+        include
+            The only labels that may be suggested: URIs, names or ids. With a vocabulary, all labels of a branch are
+            `model.vocabulary.branch(uri)`.
+        exclude
+            Labels that may not be suggested: the k best of the others are.
         """
-        labels, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail, ids=ids)
+        labels, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail, ids=ids, include=include, exclude=exclude)
         names = self.model.label_names
         rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in labels.tolist()]
         return rows[0] if isinstance(X, str) else rows
 
     def rank(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Sequence[str] | None = None
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the k best labels of each document, and their scores; -1 and 0 for none.
 
-        There are no more columns than labels. `tail` and `ids` are as in `predict`. A label that has one training
+        There are no more columns than labels. All parameters are as in `predict`. A label that has one training
         document always keeps its score, and other scores are lower the more frequent the label is. They stay between 0
         and 1.
         """
         _check_k(k)
         check_tail(tail)
+        allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):
             features = self._features(X)
             own = self._own(ids, features.shape[0])
-            return predict(self.model, features, min(int(k), self.model.n_labels), float(tail), own)
+            return predict(self.model, features, min(int(k), self.model.n_labels), float(tail), own, allowed)
 
-    def _own(self, ids: Sequence[str] | None, n_documents: int) -> NDArray[np.int32] | None:
+    def _own(self, ids: Ids, n_documents: int) -> NDArray[np.int32] | None:
         """Return the labels that documents are themselves; None if it does not matter."""
         if ids is None or not self.model.never_own:
             return None
@@ -114,39 +128,50 @@ class Predictor:
             raise ValueError(f"{len(ids)} ids for {n_documents} documents: there must be one each")
         return own_labels(ids, self.model.label_ids)
 
-    def scores(self, X: Any, k: int = 5, *, tail: float = 0.0) -> csr_matrix:
+    def scores(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> csr_matrix:
         """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
 
-        `tail` is as in `rank`.
+        All parameters are as in `predict`.
         """
         from scipy.sparse import csr_matrix
 
-        labels, values = self.rank([X] if isinstance(X, str) else X, k, tail=tail)
+        texts = [X] if isinstance(X, str) else X
+        labels, values = self.rank(texts, k, tail=tail, include=include, exclude=exclude)
         rows = np.repeat(np.arange(len(labels)), labels.shape[1])
         found = labels.ravel() >= 0
         entries = values.ravel()[found], (rows[found], labels.ravel()[found])
         return csr_matrix(entries, shape=(len(labels), self.model.n_labels), dtype=np.float32)
 
     @overload
-    def explain(self, X: str, k: int = 5, *, tail: float = 0.0) -> list[Explanation]: ...
+    def explain(
+        self, X: str, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[Explanation]: ...
     @overload
-    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[list[Explanation]]: ...
-    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0) -> list[Any]:
+    def explain(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[list[Explanation]]: ...
+    def explain(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
+    ) -> list[Any]:
         """Return what every word adds to the score of each of the k best labels: see `lightdxml.model.explain`.
 
         Parameters
         ----------
         X
             Texts or a matrix, for a list of explanations each; or a single text, for its explanations alone.
-        k, tail
+        k, tail, include, exclude
             As in `predict`.
         """
         _check_k(k)
         check_tail(tail)
+        allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):
             texts = texts_of([X] if isinstance(X, str) else X)
             features = self._features(X if texts is None else texts)
-            rows = explaining.explain(self.model, features, min(int(k), self.model.n_labels), float(tail), texts)
+            k = min(int(k), self.model.n_labels)
+            rows = explaining.explain(self.model, features, k, float(tail), allowed, texts)
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> csr_matrix | FeatureRows:

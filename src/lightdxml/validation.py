@@ -15,6 +15,8 @@ from lightdxml.data.labels import LabelIndex, label_matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+# No more than one in this many documents is held out to reach the minimum.
+_LARGEST_PART = 5
 _MIN_TO_SPLIT = 20
 _BLOCK_ENTRIES = 1 << 20
 _MAX_LABELS = 2**31 - 1
@@ -212,12 +214,15 @@ def known_labels(Y: Any, names: list[str] | None, n_labels: int) -> Any:
 def validation_size(n_documents: int, config: Config) -> int:
     """Return how many documents are held out for validation; 0 if there are too few to split.
 
-    >>> validation_size(1000, Config()), validation_size(10, Config())
-    (50, 0)
+    Dense views do not learn held-out documents later. So with dense views there is no minimum.
+
+    >>> [validation_size(n, Config()) for n in (10, 1000, 10_000, 50_000, 1_000_000)]
+    [0, 200, 500, 2500, 5000]
     """
-    if n_documents < _MIN_TO_SPLIT:
+    if n_documents < _MIN_TO_SPLIT or not config.validation_fraction:
         return 0
-    return min(round(config.validation_fraction * n_documents), config.validation_limit)
+    least = 0 if config.dense.enabled else min(config.validation_minimum, n_documents // _LARGEST_PART)
+    return min(max(round(config.validation_fraction * n_documents), least), config.validation_limit)
 
 
 def split_rows(Y: csr_matrix, config: Config) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:

@@ -78,6 +78,15 @@ def test_convert_and_split_write_what_load_reads(tmp_path: Path, csv: Path) -> N
     assert load(tmp_path / "packed").train.texts == data.train.texts
 
 
+@pytest.mark.parametrize("form", ["annif-tsv", "annif-csv", "annif-jsonl", "annif-txt"])
+def test_convert_writes_corpora_that_load_reads(tmp_path: Path, csv: Path, form: str) -> None:
+    assert "10 train documents" in run("data", "convert", csv, tmp_path / "corpus", "--to", form)
+    data, source = load(tmp_path / "corpus"), load(csv)
+    assert data.train.texts == source.train.texts
+    assert data.label_names == source.label_names
+    assert (data.train.Y != source.train.Y).nnz == 0
+
+
 def test_the_same_random_state_gives_the_same_split(tmp_path: Path, csv: Path) -> None:
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
         run("data", "split", csv, tmp_path / name, "--test", "0.4", "--random-state", seed)

@@ -16,7 +16,20 @@ from lightdxml.text.tfidf import TextOptions
 from tests.support.commands import run
 from tests.support.settings_page import page
 
-COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "weigh", "report", "info", "compress", "bench")
+COMMANDS = (
+    "demo",
+    "train",
+    "predict",
+    "explain",
+    "evaluate",
+    "weigh",
+    "report",
+    "info",
+    "compress",
+    "bench",
+    "vocabulary info",
+    "vocabulary update",
+)
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
@@ -27,8 +40,10 @@ def train_options() -> dict[str, Any]:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_an_example_in_its_help(command: str) -> None:
-    assert f"Example: lightdxml {command}" in re.sub(r"\s+", " ", run(command, "--help")) or command == "predict"
-    assert "Example: " in run(command, "--help")
+    assert (
+        f"Example: lightdxml {command}" in re.sub(r"\s+", " ", run(*command.split(), "--help")) or command == "predict"
+    )
+    assert "Example: " in run(*command.split(), "--help")
 
 
 def test_the_help_of_train_lists_all_settings() -> None:

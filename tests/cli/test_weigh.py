@@ -85,6 +85,25 @@ def test_missing_documents_keep_their_labels_and_unknown_labels_are_left_out_and
     assert "such as unicorn: left out" in shown.stderr
 
 
+def test_rules_hold_for_the_labels_of_the_other_system(folder: Path) -> None:
+    options = ("--with", folder / "test-scores.jsonl", "--with-weight", 0.9, "--exclude", "dog")
+    lines = run("predict", folder / "model", folder / "data" / "test.jsonl", *options, "-k", 4).splitlines()
+    assert len(lines) == 40
+    assert not any("dog " in line for line in lines)
+    assert [line.split()[1] for line in (lines[0], lines[2], lines[3])] == ["cat", "cow", "sheep"]
+    found = json.loads(run("evaluate", folder / "model", folder / "data", *options, "--json"))
+    assert found["R@1"] == 75, "documents of the excluded label count as 0"
+
+
+def test_a_weight_is_chosen_under_rules(folder: Path) -> None:
+    options = ("--with", folder / "dev-scores.jsonl", "--exclude", "dog", "--exclude", "cow", "--json")
+    shown = run_process("weigh", folder / "model", folder / "data", *options)
+    assert "20 of 40 occurrences of labels do not count" in shown.stderr
+    found = json.loads(shown.stdout)
+    assert found["weight"] == 0, "the model alone is right on the other labels"
+    assert {point["precision"]["P@1"] for point in found["curve"]} == {50}
+
+
 def test_scores_of_other_documents_are_refused(folder: Path) -> None:
     options = ("--with", folder / "dev-scores.jsonl", "--with-weight", 0.5)
     with pytest.raises(ValueError, match="has none of the 40 documents: check that it has their ids"):

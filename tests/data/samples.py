@@ -43,3 +43,16 @@ XC_JSON = json_lines(
     {"uid": "u2", "title": "Dog", "content": "", "target_ind": [], "target_rel": []},
 )
 CSV = 'title,text,labels\nCat,"purrs, and\nsleeps",pet|feline\nDog,barks,pet\n'
+# Annif's corpora hold the same documents and labels.
+ANNIF_TSV = "A cat purrs\t<urn:pet> <urn:feline>\nA dog barks\t<urn:pet>\n"
+ANNIF_CSV = 'text,subject_uris,document_id\nA cat purrs,<urn:pet> <urn:feline>,d1\n"A dog barks",urn:pet,d2\n'
+ANNIF_JSONL = json_lines(
+    {"document_id": "d1", "text": "A cat purrs", "subjects": [{"uri": "urn:pet"}, {"uri": "urn:feline", "label": "f"}]},
+    {"document_id": "d2", "text": "A dog barks", "metadata": {"title": "Dog"}, "subjects": [{"uri": "<urn:pet>"}]},
+)
+ANNIF_TXT = {
+    "d1.txt": "A cat purrs",
+    "d1.tsv": "<urn:pet>\tpet\n<urn:feline>\tfeline\n",
+    "d2.txt": "A dog barks",
+    "d2.key": "<urn:pet>\n",
+}

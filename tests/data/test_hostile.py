@@ -15,16 +15,33 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 from lightdxml.data import DataError, files, load
-from tests.data.samples import JSONL, XC_TEXT
+from tests.data.samples import ANNIF_CSV, ANNIF_JSONL, ANNIF_TSV, JSONL, XC_TEXT
 
 GIGABYTE = 1 << 30
-START = {"train.jsonl": b'{"text": "a", "labels": ["b"]}\n', "train.txt": b"0 0:1\n"}
+START = {
+    "train.jsonl": b'{"text": "a", "labels": ["b"]}\n',
+    "train.txt": b"0 0:1\n",
+    "train.tsv": b"a\t<urn:b>\n",
+    "train.csv": b"text,subject_uris\n",
+    "a.txt": b"text\n",
+}
 
 
 def long_line(path: Path) -> None:
     with path.open("wb") as stream:
         stream.write(START[path.name])
         stream.truncate(GIGABYTE)
+
+
+def long_document(path: Path) -> None:
+    path.with_suffix(".key").write_text("b\n")
+    long_line(path)
+
+
+def document_of_many_labels(path: Path) -> None:
+    path.with_suffix(".txt").write_text("text")
+    with gzip.open(path, "wb", compresslevel=1) as stream:
+        stream.write(b"a\n" * 10**7)
 
 
 def bomb_in_one_line(path: Path) -> None:
@@ -79,6 +96,10 @@ def claiming_npz(path: Path) -> None:
 MADE: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "a JSON line of 1 GB": ("train.jsonl", long_line, "a line of more than 256 MB"),
     "a text line of 1 GB": ("train.txt", long_line, "a line of more than 256 MB"),
+    "a line of Annif's TSV of 1 GB": ("train.tsv", long_line, "a line of more than 256 MB"),
+    "a line of Annif's CSV of 1 GB": ("train.csv", long_line, "a line of more than 256 MB"),
+    "a document of 1 GB in one line": ("a.txt", long_document, "a line of more than 256 MB"),
+    "labels of a document as a gzip bomb": ("a.key", document_of_many_labels, "compressed data"),
     "a gzip bomb in one line": ("train.jsonl.gz", bomb_in_one_line, "when unpacked"),
     "a header of a trillion labels": ("train.txt", wide_header, "claims 1,000,000,000,000 labels"),
     "a header of two billion labels": ("train.txt", wide_but_countable_header, "2,000,000,000 labels"),
@@ -119,7 +140,14 @@ def test_hostile_files_are_rejected_within_two_gigabytes(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("train.jsonl.gz", JSONL), ("train.txt.gz", XC_TEXT.replace("\n", "\n\n", 1))]
+    ("name", "content"),
+    [
+        ("train.jsonl.gz", JSONL),
+        ("train.txt.gz", XC_TEXT.replace("\n", "\n\n", 1)),
+        ("train.tsv.gz", ANNIF_TSV),
+        ("train.csv.gz", ANNIF_CSV),
+        ("train.jsonl.gz", ANNIF_JSONL),
+    ],
 )
 def test_decompression_bomb_of_short_lines_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str

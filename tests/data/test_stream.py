@@ -39,9 +39,15 @@ def read_features(content: bytes) -> list[list[float]]:
         (b'\nid,text\n1,"two\nlines"\n2,\n', [("1", "two\nlines"), ("2", "")]),
         (b"title\ttext\nCat\tpurrs\n", [(None, "Cat\npurrs")]),
         (b"text\na\n\nb\n", [(None, "a"), (None, "b")]),
+        (
+            b'{"document_id": "d", "text": "a", "subjects": []}\n{"id": 1, "document_id": "d", "text": "b"}\n',
+            [("d", "a"), (1, "b")],
+        ),
+        (b"document_id,text,subject_uris\nd,a,<urn:b>\n", [("d", "a")]),
+        (b"a cat\t<urn:pet>\n", [(None, "a cat\t<urn:pet>")]),
         (b"", []),
     ],
-    ids=["lines", "bom", "jsonl", "csv", "tsv", "one column", "nothing"],
+    ids=["lines", "bom", "jsonl", "csv", "tsv", "one column", "annif jsonl", "annif csv", "lines with tabs", "nothing"],
 )
 def test_format_of_texts_is_detected_by_the_first_line(content: bytes, expected: list[tuple[Any, str]]) -> None:
     assert read_texts(content) == expected
@@ -49,6 +55,17 @@ def test_format_of_texts_is_detected_by_the_first_line(content: bytes, expected:
 
 def test_given_format_overrides_the_detection() -> None:
     assert read_texts(b'{"text": "a"}\n', form="lines") == [(None, '{"text": "a"}')]
+
+
+def test_file_name_makes_a_corpus_of_annif_whose_labels_are_not_text() -> None:
+    content = b"a cat\t<urn:pet>\n\n\t<urn:pet>\na dog\n"
+    assert read_texts(content, Path("my.tsv")) == [(None, "a cat"), (None, ""), (None, "a dog")]
+
+
+def test_columns_in_a_message_are_shortened() -> None:
+    with pytest.raises(DataError, match="…, expected a column named text") as caught:
+        read_texts(b"a long text" * 1000 + b"\tb\n", Path("my.tsv"))
+    assert len(str(caught.value)) < 400
 
 
 def test_file_name_makes_a_table() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import re
+import socket
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 from lightdxml.data.errors import DataError
 from lightdxml.data.vocabulary import Concept, Vocabulary
+from lightdxml.data.vocabulary_statistics import describe
 
 TURTLE = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -83,7 +86,17 @@ def test_a_branch_with_a_cycle_ends() -> None:
     ("name", "content", "message"),
     [
         ("v.tsv", "urn:a\n", "line 1: found 'urn:a\\\\n', expected a URI, a label and"),
-        ("v.tsv", "urn:a\tcat\nurn:a\tdog\n", "two concepts urn:a"),
+        (
+            "v.tsv",
+            "urn:a\tcat\n\nurn:a\tdog\n",
+            "line 3: found urn:a, which is in line 1 too, expected each concept once",
+        ),
+        (
+            "v.csv",
+            "uri,label\na,b\nc,d\n<a>,e\n",
+            "line 4: found a, which is in line 2 too, expected each concept once",
+        ),
+        ("v.csv", "uri,label_en,label_fi\na,,\n", "line 2: found no label for a"),
         ("v.tsv", "", "no concepts"),
         ("v.tsv", "a b\tcat\n", "expected a URI without spaces"),
         ("v.tsv", "urn:a\t\tC1\n", "line 1: found no label for urn:a"),
@@ -91,6 +104,10 @@ def test_a_branch_with_a_cycle_ends() -> None:
         ("v.csv", "uri,label\na\n", "line 2: found 1 cells"),
         ("v.csv", 'uri,label\na,"b\n', "a malformed line"),
         ("v.ttl", "this is not Turtle", "no valid RDF"),
+        ("v.rdf", "<rdf:RDF", "no valid RDF"),
+        ("v.rdf", "<!DOCTYPE rdf:RDF SYSTEM 'http://localhost:1/x.dtd'><x/>", "entities and external files"),
+        ("v.jsonld", "{", "nothing is fetched"),
+        ("v.jsonld", '{"@context": [[{}, ["http://example.org/x"]]], "@id": "urn:a"}', "nothing is fetched"),
         ("v.rdf", '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]><x>&a;</x>', "entities and external files"),
         ("v.jsonld", '{"@context": "http://example.org/x", "@id": "urn:a"}', "nothing is fetched"),
         ("v.jsonld", '{"\\u0040context": {"@import": "http://example.org/x"}, "@id": "urn:a"}', "nothing is fetched"),
@@ -110,6 +127,92 @@ def test_another_encoding_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=re.escape("--encoding")):
         Vocabulary.load(path)
     assert Vocabulary.load(path, encoding="latin-1").name("urn:a") == "käsi"
+
+
+@pytest.mark.parametrize("name", ["v.ttl", "v.rdf", "v.nt"])
+def test_rdf_in_another_encoding_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(TURTLE.encode("latin-1"))
+    with pytest.raises(DataError, match="found text that is not UTF-8, expected RDF in UTF-8: convert the file"):
+        Vocabulary.load(tmp_path / name)
+
+
+REMOTE = "http://127.0.0.1:9/remote"
+CONCEPT_XML = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:owl="http://www.w3.org/2002/07/owl#"
+    xmlns:skos="http://www.w3.org/2004/02/skos/core#" xml:base="http://127.0.0.1:9/remote">
+  <owl:Ontology rdf:about=""><owl:imports rdf:resource="http://127.0.0.1:9/remote"/></owl:Ontology>
+  <skos:Concept rdf:about="urn:x:cat"><skos:prefLabel>cat</skos:prefLabel></skos:Concept></rdf:RDF>"""
+CONCEPT_JSON = """{"@context": {"skos": "http://www.w3.org/2004/02/skos/core#", "@base": "http://127.0.0.1:9/remote",
+    "@vocab": "http://127.0.0.1:9/remote#"}, "@graph": [{"@id": "urn:x:cat", "@type": "skos:Concept",
+    "skos:prefLabel": "cat", "http://www.w3.org/2002/07/owl#imports": {"@id": "http://127.0.0.1:9/remote"}}]}"""
+SCOPED_JSON = """{"@context": {"term": {"@id": "urn:t", "@context": "http://127.0.0.1:9/remote"}}, "@id": "urn:a",
+    "term": {"http://www.w3.org/2004/02/skos/core#prefLabel": "cat"}}"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "is_read"),
+    [
+        ("v.ttl", f"@base <{REMOTE}> . <> <http://www.w3.org/2002/07/owl#imports> <{REMOTE}> ." + TURTLE, True),
+        ("v.n3", f"@base <{REMOTE}> . <> <http://www.w3.org/2002/07/owl#imports> <{REMOTE}> ." + TURTLE, True),
+        ("v.trig", f"<{REMOTE}> {{ <{REMOTE}> <http://www.w3.org/2002/07/owl#imports> <{REMOTE}> . }}" + TURTLE, True),
+        ("v.rdf", CONCEPT_XML, True),
+        ("v.jsonld", CONCEPT_JSON, True),
+        ("v.jsonld", CONCEPT_JSON.replace("{", '{"@context": "http://127.0.0.1:9/remote", ', 1), True),
+        ("v.jsonld", SCOPED_JSON, False),
+        ("v.jsonld", f'{{"@graph": [{{"@id": "urn:a", "@context": "{REMOTE}"}}]}}', False),
+        ("v.rdf", f'<?xml-stylesheet href="{REMOTE}"?>' + CONCEPT_XML, True),
+    ],
+)
+def test_nothing_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, is_read: bool
+) -> None:
+    calls: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda *arguments: calls.append(arguments))
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *arguments, **_: calls.append(arguments))
+    path = written(tmp_path, name, content)
+    if is_read:
+        assert Vocabulary.load(path).name("urn:x:cat") == "cat"
+    else:
+        with pytest.raises(DataError, match="nothing is fetched"):
+            Vocabulary.load(path)
+    assert calls == []
+
+
+def test_a_cycle_is_noted_and_does_no_harm(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    content = TURTLE + ":animal skos:broader :cat ."
+    with caplog.at_level("INFO", "lightdxml"):
+        vocabulary = Vocabulary.load(written(tmp_path, "v.ttl", content))
+    assert "the hierarchy has a cycle, which does no harm: urn:x:animal is below itself" in caplog.text
+    assert vocabulary.branch("urn:x:cat") == {"urn:x:animal", "urn:x:cat", "urn:x:dog"}
+
+
+def test_vocabularies_and_collections_are_no_concepts(tmp_path: Path) -> None:
+    others = (
+        ':all a skos:ConceptScheme ; skos:prefLabel "all"@en .'
+        ':some a skos:Collection ; skos:prefLabel "some"@en .'
+        ':untyped skos:prefLabel "untyped"@en .'
+    )
+    found = {one.uri for one in Vocabulary.load(written(tmp_path, "v.ttl", TURTLE + others)).concepts}
+    assert found == {"urn:x:animal", "urn:x:cat", "urn:x:dog", "urn:x:untyped"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("v.trig", '@prefix skos: <http://www.w3.org/2004/02/skos/core#> . <urn:g> { <urn:a> skos:prefLabel "cat" . }'),
+        ("v.nq", '<urn:a> <http://www.w3.org/2004/02/skos/core#prefLabel> "cat" <urn:g> .\n'),
+    ],
+)
+def test_concepts_in_named_graphs_are_read(tmp_path: Path, name: str, content: str) -> None:
+    assert Vocabulary.load(written(tmp_path, name, content)).concepts == [Concept("urn:a", {"": ("cat",)})]
+
+
+def test_statistics_count_languages_names_and_hierarchy(tmp_path: Path) -> None:
+    found = describe(
+        Vocabulary.load(written(tmp_path, "v.ttl", TURTLE + ':tom a skos:Concept ; skos:prefLabel "cat" .'))
+    )
+    assert (found.concepts, found.names, found.notations, found.narrower) == (4, 8, 1, 2)
+    assert found.languages == {"en": 3, "": 1, "fi": 1}
+    assert (found.ambiguous, found.cycle) == (2, None)
 
 
 def test_a_name_of_ten_thousand_words_is_cut(tmp_path: Path) -> None:

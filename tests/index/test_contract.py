@@ -199,3 +199,22 @@ def test_scales_that_are_no_sensible_numbers_end_in_some_answer(name: str, value
         assert all(len(set(row)) == 20 for row in row_ids.tolist())
         assert row_ids.min() >= 0
         assert row_ids.max() < 2000
+
+
+@pytest.mark.parametrize("left_out", [1, 30, 1500, 1990, 2000])
+def test_a_search_among_some_vectors_finds_the_nearest_of_them(kind: Any, left_out: int) -> None:
+    index, queries = build(kind), clustered(20, 24, seed=3)
+    nearest = np.argsort(-all_cosines(index, queries)[0], kind="stable")
+    allowed = np.ones(2000, dtype=np.bool_)
+    allowed[nearest[:left_out]] = False
+    found, cosines = indexes.search_some(index, queries, 20, allowed)
+    assert found.shape == cosines.shape == (20, min(20, 2000 - left_out))
+    assert allowed[found].all()
+    exact = np.where(allowed, all_cosines(index, queries), -np.inf)
+    expected = np.sort(exact, axis=1)[:, ::-1][:, : found.shape[1]]
+    # RaBitQ may miss a few.
+    np.testing.assert_allclose(cosines, expected, atol=1e-5 if kind == "exact" else 0.1)
+    for i in range(20):
+        one, cosine = indexes.search_some(index, queries[i : i + 1], 20, allowed)
+        np.testing.assert_array_equal(one[0], found[i])
+        np.testing.assert_array_equal(cosine[0], cosines[i])

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
 import pytest
 
 from lightdxml.model.blend import (
-    LogLinearBlend,
+    GROUP_NAMES,
+    N_GROUPS,
+    LogisticBlend,
     PaperBlend,
+    Slopes,
+    frequency_groups,
     restore_blend,
     sigmoid,
     top_k,
-    weighted_sum,
 )
 from lightdxml.views.base import Contributions
 
 RNG = np.random.default_rng(0)
 LOG_SCORES = {name: -RNG.random((4, 6), dtype=np.float32) for name in ("nearness", "classifier", "linear", "tree")}
+FREQUENCY = RNG.integers(0, 200, (4, 6))
+NO_GROUPS = np.zeros((4, 6), dtype=np.uint8)
+
+
+def logistic(**weights: float) -> LogisticBlend:
+    """Return a blend whose weights are the same for all labels."""
+    slopes = {name: Slopes((weight,) * N_GROUPS, (2 * weight,) * N_GROUPS) for name, weight in weights.items()}
+    return LogisticBlend(slopes, (0.5,) * N_GROUPS)
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
@@ -26,55 +38,63 @@ def test_the_papers_blend_is_its_formula(beta: float) -> None:
     logits, cosines = RNG.normal(size=(2, 4, 6))
     log_scores = {"classifier": -np.logaddexp(0, -logits), "nearness": cosines - 1}
     expected = beta / (1 + np.exp(-logits)) + (1 - beta) / (1 + np.exp(-cosines))
-    np.testing.assert_allclose(PaperBlend(beta).combine(log_scores), expected, rtol=1e-5)
+    np.testing.assert_allclose(PaperBlend(beta).combine(log_scores, NO_GROUPS), expected, rtol=1e-5)
 
 
 def test_the_papers_blend_needs_no_classifier_of_weight_0() -> None:
-    assert PaperBlend(0.0).combine({"nearness": LOG_SCORES["nearness"]}).shape == (4, 6)
+    assert PaperBlend(0.0).combine({"nearness": LOG_SCORES["nearness"]}, NO_GROUPS).shape == (4, 6)
 
 
-def test_the_log_linear_blend_is_a_product_of_powers() -> None:
-    weights = {"nearness": 0.2, "linear": 0.5, "tree": 0.1}
-    expected = np.exp(sum(weight * LOG_SCORES[name].astype(np.float64) for name, weight in weights.items()))
-    found = LogLinearBlend(weights).combine(LOG_SCORES)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    assert ((found > 0) & (found <= 1)).all()
+def test_the_logistic_blend_weighs_views_by_the_frequency_of_the_label() -> None:
+    slopes = {name: Slopes(*map(tuple, RNG.random((2, N_GROUPS)))) for name in ("linear", "tree")}
+    blend, groups = LogisticBlend(slopes, tuple(RNG.normal(size=N_GROUPS))), frequency_groups(FREQUENCY)
+    for i, j in np.ndindex(4, 6):
+        g = int(groups[i, j])
+        log_odds = blend.biases[g]
+        for name, (low, high) in slopes.items():
+            p = np.exp(float(LOG_SCORES[name][i, j]))
+            log_odds += low[g] * np.log(p) - high[g] * np.log(1 - p)
+        assert blend.combine(LOG_SCORES, groups)[i, j] == pytest.approx(1 / (1 + np.exp(-log_odds)), rel=1e-5)
 
 
-def test_views_of_weight_0_need_no_scores() -> None:
-    scores = weighted_sum({"linear": LOG_SCORES["linear"]}, {"classifier": 0.0, "linear": 1.0})
-    np.testing.assert_array_equal(scores, LOG_SCORES["linear"])
+def test_labels_of_about_the_same_frequency_share_a_group() -> None:
+    assert frequency_groups(np.array([0, 1, 2, 3, 4, 8, 9, 20, 21, 100, 101])).tolist() == [
+        *(0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6)
+    ]
+    assert len(GROUP_NAMES) == N_GROUPS
 
 
-@pytest.mark.parametrize("blend", [PaperBlend(0.4), LogLinearBlend({"classifier": 0.4, "nearness": 0.6})])
+@pytest.mark.parametrize("blend", [PaperBlend(0.4), logistic(classifier=0.4, nearness=0.6)])
 def test_explanations_add_up_to_the_score(blend: Any) -> None:
     parts = {name: Contributions(-RNG.random(), -0.1 * RNG.random(5)) for name in ("classifier", "nearness")}
     log_scores = {name: np.array([[one.base + one.features.sum()]]) for name, one in parts.items()}
-    total = blend.explain(parts)
-    assert total.base + total.features.sum() == pytest.approx(float(blend.combine(log_scores)[0, 0]), abs=1e-6)
+    total = blend.explain(parts, 0)
+    score = float(blend.combine(log_scores, NO_GROUPS[:1, :1])[0, 0])
+    assert total.base + total.features.sum() == pytest.approx(score, abs=1e-6)
     nothing = {name: Contributions(one.base, np.zeros(5)) for name, one in parts.items()}
-    assert blend.explain(nothing).base == pytest.approx(total.base)
-    assert not blend.explain(nothing).features.any()
+    assert blend.explain(nothing, 0).base == pytest.approx(total.base)
+    assert not blend.explain(nothing, 0).features.any()
 
 
-@pytest.mark.parametrize("blend", [PaperBlend(0.25), LogLinearBlend({"linear": 0.5, "mine": 0.1})])
+@pytest.mark.parametrize("blend", [PaperBlend(0.25), logistic(linear=0.5, mine=0.1)])
 def test_a_stored_blend_is_restored(blend: Any) -> None:
-    assert restore_blend({"kind": blend.kind, "weights": blend.weights}) == blend
+    assert restore_blend(json.loads(json.dumps(blend.to_json()))) == blend
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        {"kind": "mine", "weights": {"linear": 1}},
-        {"kind": "log-linear", "weights": {}},
-        {"kind": "log-linear", "weights": {"linear": -0.1}},
-        {"kind": "log-linear", "weights": {"linear": 11}},
-        {"kind": "paper", "weights": {"classifier": 1.5, "nearness": 0}},
-        {"kind": "log-linear", "weights": {"linear": float("nan")}},
-        {"kind": "log-linear", "weights": {"linear": "1"}},
-        {"kind": "log-linear", "weights": {"linear": True}},
-        {"kind": "paper", "weights": {"classifier": 0.5}},
-        {"kind": "paper", "weights": {"classifier": 0.5, "nearness": 0.5, "linear": 0}},
+        {"kind": "mine", "beta": 1},
+        {"kind": "paper", "beta": 1.5},
+        {"kind": "paper", "beta": True},
+        {"kind": "logistic", "slopes": {}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [[1.0]] * 2}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [[1.0] * N_GROUPS] * 2}, "biases": [0.0]},
+        {"kind": "logistic", "slopes": {"linear": [[-0.1] * N_GROUPS] * 2}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [[1e9] * N_GROUPS] * 2}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [[float("nan")] * N_GROUPS] * 2}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [["1"] * N_GROUPS] * 2}, "biases": [0.0] * N_GROUPS},
+        {"kind": "logistic", "slopes": {"linear": [[1.0] * N_GROUPS] * 2}, "biases": "0" * N_GROUPS},
     ],
     ids=str,
 )

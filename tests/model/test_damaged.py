@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,5 +43,22 @@ def test_label_embeddings_that_are_too_long_give_scores_of_at_most_1(model: Path
 
     change_arrays(model, damage)
     _, scores = load(model).rank(TEXTS[:3], 2)
-    assert scores.max() == 1
+    assert 0.999 < scores.max() <= 1
     assert scores.min() >= 0
+
+
+@pytest.mark.parametrize("retired", [[2], [-1], [1, 0], [1, 1], [[0]], [0.0]])
+def test_retired_labels_that_do_not_fit_are_refused(model: Path, retired: list[Any]) -> None:
+    kind = np.float32 if isinstance(retired[0], float) else np.int32
+    change_arrays(model, lambda arrays: arrays.update(retired=np.array(retired, dtype=kind)))
+    with pytest.raises(ValueError, match=r"is damaged \(its (retired labels|array retired)"):
+        load(model)
+
+
+def test_retired_labels_are_stored(model: Path) -> None:
+    assert "retired" not in store.load(model).model.arrays()
+    change_arrays(model, lambda arrays: arrays.update(retired=np.array([1], dtype=np.int32)))
+    stored = store.load(model)
+    assert stored.model.retired.tolist() == [1]
+    store.save(stored.model, model, "1", stored.history)
+    assert load(model).predict("a cat and a dog", k=2) == ["cat"]

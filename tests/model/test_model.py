@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML, Predictor, load
 from lightdxml.config import PRESETS
 from lightdxml.metrics import evaluate, inverse_propensity
+from lightdxml.model.blend import LogisticBlend
 from lightdxml.model.model import predict
 from lightdxml.validation import check_features, check_labels, split
 from tests.support.configs import FOUR_VIEWS, PAPER, SMALL
@@ -91,8 +92,9 @@ def test_views_without_a_weight_are_not_evaluated(four_views: LightDXML) -> None
     X = check_features(topics(5)[0])
     trained = four_views.model_
     # The blend gives the tree no weight: a model without it predicts the same.
-    weights = {name: weight for name, weight in trained.blend.weights.items() if name != "tree"}
-    blend = type(trained.blend)(weights)  # type: ignore[call-arg]
+    assert isinstance(trained.blend, LogisticBlend)
+    slopes = {name: own for name, own in trained.blend.slopes.items() if name != "tree"}
+    blend = replace(trained.blend, slopes=slopes)
     views = {name: view for name, view in trained.views.items() if name != "tree"}
     without = replace(trained, blend=blend, views=views)
     for found, expected in zip(predict(without, X), predict(replace(trained, blend=blend), X), strict=True):
@@ -101,7 +103,7 @@ def test_views_without_a_weight_are_not_evaluated(four_views: LightDXML) -> None
 
 # Small versions of the paper's settings: its blend, encoder, schedule and negatives.
 SHORT = {"dim": 16, "shortlist_size": 8, "epochs": 2, "dense.label_epochs": 1, "dense.refresh_every": 1}
-CHOSEN = {"blend.beta": None, "blend.gamma": None, "blend.tail_documents": 10}
+CHOSEN = {"blend.fit": True, "blend.min_gain": 0, "blend.min_errors": 0, "blend.tail_documents": 10}
 # One and three trees. Choices are not given: they are made.
 ONE_TREE = FOUR_VIEWS | CHOSEN | {"tree.max_trees": 1}
 THREE_TREES = FOUR_VIEWS | CHOSEN | {"tree.max_trees": 3}

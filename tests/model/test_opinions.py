@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
@@ -16,6 +17,7 @@ from lightdxml.data.vocabulary import Concept, Vocabulary
 from lightdxml.model import opinions
 from lightdxml.model.model import Model
 from lightdxml.model.opinions import Ranking, best_weight, combine, weight_curve
+from lightdxml.model.rules import allowed_labels
 
 
 def ranking(*rows: dict[int, float], width: int = 4) -> Ranking:
@@ -63,11 +65,11 @@ def model() -> Model:
     return LightDXML(dim=8, epochs=2).fit(texts, labels, vocabulary=Vocabulary(concepts)).model_
 
 
-def loaded(tmp_path: Path, model: Model, *records: Any) -> opinions.Opinions:
+def loaded(tmp_path: Path, model: Model, *records: Any, allowed: NDArray[np.bool_] | None = None) -> opinions.Opinions:
     """Return opinions that were written to a file."""
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return opinions.load(path, model)
+    return opinions.load(path, model, allowed)
 
 
 def document(name: str | None, *labels: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +116,32 @@ def test_a_document_that_is_a_label_never_gets_itself(tmp_path: Path, model: Mod
     own = replace(model, never_own=True)
     found = loaded(tmp_path, own, document("urn:1", {"label": "cat"}, {"label": "dog"}))
     assert as_dictionaries((found.labels, found.scores)) == [{1: 0.5}]
+
+
+@pytest.mark.parametrize("way", ["rule", "retired", "rule and retired"])
+def test_labels_that_may_not_be_suggested_are_left_out(tmp_path: Path, model: Model, way: str) -> None:
+    rule = {"rule": "urn:1", "retired": None, "rule and retired": "urn:3"}[way]
+    limited = model if way == "rule" else replace(model, retired=np.array([0], dtype=np.int32))
+    records = document("a", {"uri": "urn:1"}, {"uri": "urn:2", "score": 0.4}), document("b", {"uri": "urn:1"})
+    found = loaded(tmp_path, limited, *records, allowed=allowed_labels(limited, exclude=rule))
+    assert as_dictionaries((found.labels, found.scores)) == [{1: 0.4}, {}]
+    assert found.unknown == []
+
+
+def test_labels_that_may_not_be_suggested_take_no_place_from_others(
+    tmp_path: Path, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opinions, "DEPTH", 1)
+    labels = {"uri": "urn:1", "score": 0.9}, {"uri": "urn:2", "score": 0.4}
+    found = loaded(tmp_path, model, document("a", *labels), allowed=allowed_labels(model, exclude="urn:1"))
+    assert as_dictionaries((found.labels, found.scores)) == [{1: 0.4}]
+
+
+def test_a_known_label_that_may_not_be_suggested_is_not_unknown(tmp_path: Path, model: Model) -> None:
+    records = document("a", {"uri": "urn:1"}, {"uri": "urn:9"})
+    found = loaded(tmp_path, model, records, allowed=allowed_labels(model, exclude="urn:1"))
+    assert found.unknown == ["urn:9"]
+    assert as_dictionaries((found.labels, found.scores)) == [{}]
 
 
 def test_documents_are_found_by_id(tmp_path: Path, model: Model) -> None:

@@ -29,7 +29,7 @@ def test_the_first_labels_are_those_of_predictions(
 def test_candidates_that_the_linear_view_proposes_are_counted() -> None:
     """Only those among the first `shortlist_size` predictions, or the first 10, were counted."""
     X, Y = noisy_topics(300, labels=40)
-    settings = SMALL | {"shortlist_size": 2, "linear.proposals": 40, "blend.gamma": 0.5}
+    settings = SMALL | {"shortlist_size": 2, "linear.proposals": 40, "blend.fit": False}
     model = LightDXML(options=settings).fit(X, Y).model_
     measured = measure(model, X, Y)
     truth = Y.toarray() > 0

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
 from lightdxml.data.vocabulary import Concept, Vocabulary
+from lightdxml.model.blend import GROUP_NAMES, LogisticBlend
 from lightdxml.report import analysis, training
 from tests.support.commands import run
 
@@ -62,6 +63,9 @@ class Reader(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append(data)
+
+
+TRIED = {"view": "tree", "gain": 1.25, "error": 0.5}
 
 
 def read(page: str) -> Reader:
@@ -116,7 +120,8 @@ def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> No
         assert heading in words
     for drawn in ("nDCG@k", "loss per document", "classifier epochs", "precision @5"):
         assert drawn in reader.words
-    assert "γ is 0.4; no other value was tried." in words
+    assert "bias" in reader.words
+    assert "gain in mean P" in reader.words
     assert "Document 0" in reader.words
 
 
@@ -218,27 +223,22 @@ def measured(value: float) -> dict[str, float]:
     return {f"{name}@{k}": value for name in ("P", "PSP") for k in (1, 3, 5)}
 
 
-def test_the_chart_of_gamma_shows_the_grid_at_the_chosen_beta(four_views: LightDXML) -> None:
-    grid = [[[beta, gamma], measured(60 + beta + gamma)] for beta in (0.1, 0.2) for gamma in (0.3, 0.4, 0.5)]
-    shown = training.weights(four_views.model_, [{"phase": "blend", "beta": 0.2, "gamma": 0.4, "grid": grid}])
-    assert "γ: 0 dense views only, 1 linear view only" in shown
-    assert "<b>0.4 ✓</b>" in shown
-    assert "(averaged with neighboring values) are within" in shown
-    assert "60.60" in shown
-    assert "60.50" not in shown.split("<table")[-1].split("<b>")[1], "the row of the other β"
-
-
 def test_the_chart_of_beta_shows_the_validation_that_was_kept(paper_model: LightDXML) -> None:
     shown = training.weights(paper_model.model_, paper_model.history_)
     assert "β: 0 label embeddings only, 1 classifier only" in shown
     assert f"<b>{paper_model.model_.blend.weights['classifier']:g} ✓</b>" in shown
 
 
-def test_every_view_has_its_weight_on_the_page(four_views: LightDXML) -> None:
-    shown = training.weights(four_views.model_, four_views.history_)
-    for name, weight in four_views.model_.blend.weights.items():
-        assert f"<td>{name}</td>" in shown
-        assert f'<td class="number">{weight:.3g}</td>' in shown
+def test_every_view_has_its_weights_on_the_page(four_views: LightDXML) -> None:
+    blend = four_views.model_.blend
+    assert isinstance(blend, LogisticBlend)
+    shown = training.weights(four_views.model_, [*four_views.history_, {"phase": "view", **TRIED}])
+    for name, slopes in blend.slopes.items():
+        assert f"<td>{name}, log p</td>" in shown
+        assert f'<td class="number">{slopes.low[0]:.2f}</td>' in shown
+    for group in GROUP_NAMES:
+        assert f">{group}</th>" in shown
+    assert '<td class="number">+1.25</td>' in shown, "what the tree adds"
 
 
 def test_every_array_of_the_views_is_listed(four_views: LightDXML) -> None:

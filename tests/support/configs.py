@@ -27,11 +27,8 @@ FOUR_VIEWS = SMALL | {
     "tree.branching": 2,
     "tree.max_leaf": 2,
     "tree.max_trees": 2,
-    "blend.beta": 0.3,
-    "blend.gamma": 0.5,
+    "blend.fit": False,
     "blend.min_documents": 10,
-    "blend.min_gain": 0,
-    "blend.min_errors": 0,
 }
 
 

@@ -9,7 +9,6 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import changed
-from lightdxml.model.candidates import Candidates
 from lightdxml.training import choose
 from lightdxml.training.run import Run, TrainingData
 from tests.support.configs import small
@@ -46,42 +45,6 @@ def test_if_nothing_is_best_at_all_cuts_the_smallest_loss_decides() -> None:
     b = metrics(41, 90) | {"P@5": 50.0}
     assert choose.choose([(0.1, a), (0.2, b)], 0.5)[0] == 0.2
     assert choose.choose([(0.1, a), (0.2, metrics(30, 90) | {"P@5": 50.0})], 0.5)[0] == 0.1
-
-
-def test_neighbors_decide_with_a_result() -> None:
-    """One high result among low ones is chance."""
-    values = [50, 56, 50, 54, 55, 53]
-    results = [((0.1, float(i)), metrics(value, value)) for i, value in enumerate(values)]
-    (_, gamma), measured = choose.choose_smooth(results, 0.3)
-    assert gamma == 4
-    assert measured == results[4][1], "the measures are those of the result itself"
-
-
-def test_weights_of_all_views_follow_from_beta_gamma_and_shares() -> None:
-    weights = choose.weights_of(0.25, 0.6, {"tree": 0.5, "mine": 0.1})
-    assert weights == pytest.approx({"classifier": 0.1, "nearness": 0.3, "linear": 0.6, "tree": 0.3, "mine": 0.06})
-
-
-def test_given_weights_are_not_chosen() -> None:
-    log_scores = {name: np.zeros((4, 2), dtype=np.float32) for name in ("classifier", "nearness", "linear")}
-    candidates = Candidates(both_labels(4), log_scores)
-
-    def tried(**settings: Any) -> list[tuple[float, float]]:
-        return [pair for pair, _ in choose.grid(run_of(**settings), candidates, {})]
-
-    assert tried(blend__beta=0.3, blend__gamma=0.7) == [(0.3, 0.7)]
-    assert tried() == [(0.2, 0.4)], "with few validation documents the default weights"
-    assert len(tried(blend__min_documents=4)) == len(choose.GRID_BETAS) * len(choose.GRID_GAMMAS)
-    assert {beta for beta, _ in tried(blend__min_documents=4, blend__beta=0.3)} == {0.3}
-
-
-def test_with_few_documents_another_view_has_its_default_share() -> None:
-    log_scores = {name: np.zeros((4, 2), dtype=np.float32) for name in ("classifier", "nearness", "linear", "tree")}
-    candidates = Candidates(both_labels(4), log_scores)
-    few = choose.share_curve(run_of(), candidates, (0.2, 0.4), {}, "tree")
-    assert [share for share, _ in few] == [0.2]
-    enough = choose.share_curve(run_of(blend__min_documents=4), candidates, (0.2, 0.4), {}, "tree")
-    assert tuple(share for share, _ in enough) == choose.SHARES
 
 
 def test_the_strength_of_tail_is_the_weakest_that_serves_rare_labels_best() -> None:

@@ -128,7 +128,7 @@ TREES = {
     "tree.branching": 2,
     "tree.max_leaf": 1,
     "blend.min_documents": 1,
-    "blend.gamma": 0.5,
+    "blend.fit": False,
     "blend.min_gain": 0,
     "blend.min_errors": 0,
 }

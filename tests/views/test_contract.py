@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.validation import check_features
-from lightdxml.views.base import Batch, ModelSizes, View
+from lightdxml.views.base import Batch, ModelSizes, NewLabels, View
+from lightdxml.views.names.forms import NameForms
 from lightdxml.views.registry import VIEWS
 from tests.support.data import topics
 
@@ -77,6 +78,25 @@ def test_known_labels_are_not_proposed_and_proposals_are_scored_as_any_label(vie
         expected = view.log_score(Batch(X), every)
         assert proposal.log_scores.shape == every.shape
         np.testing.assert_array_equal(proposal.log_scores[every >= 0], expected[every >= 0])
+
+
+def test_labels_that_are_not_allowed_are_not_proposed_and_others_take_their_places(view: View, X: csr_matrix) -> None:
+    none = np.empty((X.shape[0], 0), dtype=np.int32)
+    every = view.propose(Batch(X), none)
+    for left_out in ([0], [0, 2, 3, 5, 7, 11], list(range(N_LABELS))):
+        allowed = np.ones(N_LABELS, dtype=np.bool_)
+        allowed[left_out] = False
+        proposal = view.propose(Batch(X, allowed=allowed), none)
+        if proposal is None or every is None:
+            assert proposal is every
+            continue
+        for i in range(X.shape[0]):
+            found = set(proposal.labels[i].tolist()) - {-1}
+            assert found.isdisjoint(left_out)
+            assert found >= set(every.labels[i].tolist()) - {-1, *left_out}
+            single = view.propose(Batch(X[i], allowed=allowed), none[:1])
+            assert single is not None
+            np.testing.assert_array_equal(single.labels[0], proposal.labels[i])
 
 
 def test_one_document_at_a_time_gives_the_bits_of_a_batch(view: View, X: csr_matrix) -> None:
@@ -207,3 +227,57 @@ def test_the_summary_is_one_line(view: View) -> None:
     assert view.summary().strip()
     assert "\n" not in view.summary()
     assert view.about
+
+
+def more_labels(untrained: list[int]) -> NewLabels:
+    """Return two new labels: one is called by a feature that documents have, the other by a new feature."""
+    features = [*range(N_LABELS), 20, 42]
+    terms = csr_matrix((np.ones(14, np.float32), (np.arange(14), features)), shape=(14, 43))
+    examples = np.arange(N_LABELS, dtype=np.int32)
+    return NewLabels(NameForms(terms, np.arange(14, dtype=np.int32)), 14, np.array(untrained, np.int32), examples)
+
+
+def wider(X: csr_matrix) -> csr_matrix:
+    """Return documents with one more feature, which none of them has."""
+    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], 43))
+
+
+@pytest.mark.parametrize("precision", ["as trained", "float16", "int8"])
+def test_new_labels_change_no_score_of_trained_ones(view: View, precision: str, X: csr_matrix) -> None:
+    trained = view if precision == "as trained" else view.quantize(precision)
+    grown = trained.with_labels(more_labels([12, 13]))
+    labels = every_label(X)
+    np.testing.assert_array_equal(grown.log_score(Batch(wider(X)), labels), trained.log_score(Batch(X), labels))
+    assert {name: array.dtype for name, array in grown.arrays().items()} == {
+        name: array.dtype for name, array in trained.arrays().items()
+    }
+
+
+def test_new_labels_are_scored_stored_and_explained(view: View, X: csr_matrix) -> None:
+    grown = view.with_labels(more_labels([12, 13]))
+    again = type(view).restore(grown.arrays(), grown.facts(), ModelSizes(43, 14))
+    again.check_values()
+    documents = csr_matrix(np.eye(43, dtype=np.float32)[[20, 42, 3]])
+    labels = np.tile(np.arange(14, dtype=np.int32), (3, 1))
+    scores = again.log_score(Batch(documents), labels)
+    assert np.isfinite(scores).all()
+    assert (scores <= 1e-3).all()
+    for i, label in ((0, 12), (1, 13)):
+        # The classifier does not know names.
+        assert view.name == "classifier" or scores[i, label] >= scores[2, label]
+        parts = again.contributions(Batch(documents[i]), label)
+        assert parts.base + parts.features.sum() == pytest.approx(scores[i, label], abs=1e-4)
+        proposal = again.propose(Batch(documents[i]), np.empty((1, 0), dtype=np.int32))
+        if view.name in ("linear", "names"):
+            assert proposal is not None
+            assert label in proposal.labels
+
+
+def test_growing_twice_or_by_nothing_is_possible(view: View, X: csr_matrix) -> None:
+    labels = every_label(X)
+    grown = view.with_labels(more_labels([12, 13]))
+    for again in (grown.with_labels(more_labels([])), grown.with_labels(more_labels([12]))):
+        np.testing.assert_array_equal(again.log_score(Batch(wider(X)), labels), view.log_score(Batch(X), labels))
+        assert {name: array.shape for name, array in again.arrays().items()} == {
+            name: array.shape for name, array in grown.arrays().items()
+        }

@@ -12,14 +12,16 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML
 from lightdxml.kernels.precision import dequantize, dequantize_classifier, rounded
 from lightdxml.validation import check_features
-from lightdxml.views.base import Batch
+from lightdxml.views.base import Batch, NewLabels
 from lightdxml.views.dense import label_encoder, train_classifier
 from lightdxml.views.dense.classifier import ClassifierView
 from lightdxml.views.dense.encoder import embeddings_of, encode, normalized
 from lightdxml.views.dense.nearness import NearnessView
 from lightdxml.views.dense.options import DenseOptions
+from lightdxml.views.names.forms import NameForms
 from tests.support.configs import PAPER
 from tests.support.data import topics
+from tests.support.indexes import needs_rabitq
 
 RNG = np.random.default_rng(0)
 
@@ -111,3 +113,15 @@ def test_numbers_that_float16_cannot_hold_stay_float32() -> None:
     assert rounded(np.array([7e4, 1], dtype=np.float32), "float16").dtype == np.float32
     assert rounded(np.array([6e4, 1], dtype=np.float32), "float16").dtype == np.float16
     assert rounded(np.array([1], dtype=np.float32), "float32").dtype == np.float32
+
+
+@pytest.mark.parametrize("index", ["exact", pytest.param("rabitq", marks=needs_rabitq)])
+def test_a_new_label_lies_where_a_document_of_its_name_would(index: str, X: csr_matrix) -> None:
+    _, nearness = dense_views(LightDXML(options=PAPER | {"index": index}).fit(*topics()))
+    terms = csr_matrix((np.ones(13, np.float32), (np.arange(13), [*range(12), 20])), shape=(13, 42))
+    names, none = NameForms(terms, np.arange(13, dtype=np.int32)), np.empty(0, dtype=np.int32)
+    grown = nearness.with_labels(NewLabels(names, 13, np.array([12], dtype=np.int32), none))
+    assert grown.index.kind == index
+    assert grown.log_score(Batch(terms[12]), np.array([[12]], dtype=np.int32))[0, 0] == pytest.approx(0, abs=1e-3)
+    every = np.tile(np.arange(12, dtype=np.int32), (X.shape[0], 1))
+    np.testing.assert_array_equal(grown.log_score(Batch(X), every), nearness.log_score(Batch(X), every))

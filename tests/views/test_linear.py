@@ -177,10 +177,10 @@ def test_the_view_tells_labels_by_their_features(
     documents: tuple[csr_matrix, csr_matrix], work: int, dense: str
 ) -> None:
     hard = {"linear.work": work, "linear.min_clusters": 1, "tree": False}
-    settings = SMALL | hard | {"epochs": 1, "dense": dense, "blend.gamma": 1.0, "linear.proposals": 3}
+    settings = SMALL | hard | {"epochs": 1, "dense": dense, "linear.proposals": 3}
     X, Y = topics(100, seed=1)
     model = LightDXML(options=settings).fit(*documents)
-    assert list(model.model_.views) == ["linear"]
+    assert "linear" in model.model_.views
     assert model.score(X, Y) > 0.9
     assert view_of(model).proposals == 3
 

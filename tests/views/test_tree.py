@@ -83,8 +83,6 @@ def test_trees_do_not_depend_on_the_number_of_threads(documents: tuple[csr_matri
         # All labels can be trained on all documents.
         ({"linear.work": 10**9}, 0),
         ({"tree": False}, 0),
-        # No weight of the linear view, no tree: its weight is a share of that.
-        ({"blend.gamma": 0}, 2),
         # With few validation documents there is no choice between numbers of trees.
         ({"blend.min_documents": 500, "tree.max_trees": 3}, 1),
     ],

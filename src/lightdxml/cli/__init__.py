@@ -18,7 +18,10 @@ from lightdxml import __version__
 from lightdxml.cli.output import fail, note, printable
 
 # Each is a module of this folder, with a function `run`, or with an `app` of its own.
-_COMMANDS = ("demo", "train", "predict", "explain", "evaluate", "weigh", "report", "info", "compress", "bench", "data")
+_COMMANDS = (
+    "demo", "train", "predict", "explain", "evaluate", "weigh", "report", "info", "compress", "bench", "data",
+    "vocabulary",
+)  # fmt: skip
 
 
 def application(commands: Sequence[str] = _COMMANDS) -> typer.Typer:

@@ -25,6 +25,7 @@ from lightdxml.data import Dataset, load, registry, save
 from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.split import split as split_at_random
 from lightdxml.data.statistics import Statistics, describe
+from lightdxml.data.write import SaveFormat
 
 app = typer.Typer(
     help="List, inspect, fetch, convert and split data sets.",
@@ -159,7 +160,8 @@ def convert(
     source: Source,
     target: Target,
     to: Annotated[
-        Literal["xc", "npz", "jsonl"], typer.Option("--to", help="`xc` and `npz` hold features, `jsonl` holds texts.")
+        SaveFormat,
+        typer.Option("--to", help="`xc` and `npz` hold features, `jsonl` and Annif's corpora hold texts."),
     ],
     compress: Compress = "none",
     force: Force = False,
@@ -195,7 +197,7 @@ def split(
     _write(data, target, "jsonl" if data.train.X is None else "xc", compress, force)
 
 
-def _write(data: Dataset, target: Path, form: Literal["xc", "npz", "jsonl"], compress: Compress, force: bool) -> None:
+def _write(data: Dataset, target: Path, form: SaveFormat, compress: Compress, force: bool) -> None:
     save(data, target, form, "" if compress == "none" else compress, overwrite=force)
     parts = ", ".join(f"{len(part):,} {name}" for name, part in data.splits.items())
     say(f"{data.name}: {parts} documents written to {target}")

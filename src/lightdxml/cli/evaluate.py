@@ -19,6 +19,7 @@ from lightdxml.cli.output import (
     print_table,
     say,
 )
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -32,6 +33,10 @@ def run(
     tail: Tail = 0.0,
     json: Json = False,
     n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
     separator: Separator = "|",
@@ -41,7 +46,8 @@ def run(
 
     If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
     in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
-    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1).
+    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1). Labels that
+    may not be suggested do not count.
 
     With `--with`, predictions are blended with those of another system.
 
@@ -54,9 +60,10 @@ def run(
     check_tail(tail)
     check_options(other, weight)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
+    rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
-    second = SecondOpinion.of(other, weight, estimator.model_)
-    found = measure(estimator, loaded, tail, second)
+    second = SecondOpinion.of(other, weight, estimator.model_, rules)
+    found = measure(estimator, loaded, tail, second, rules)
     if json:
         groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
         size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}

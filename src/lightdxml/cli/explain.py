@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lightdxml.cli.output import Json, ModelFolder, Tail, console, distinct_names, label_as_json, print_json, say
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.model.explain import Explanation
@@ -25,6 +26,10 @@ def run(
     k: Annotated[int, typer.Option("-k", help="Number of labels to explain.", min=1)] = 3,
     words: Annotated[int, typer.Option("--words", help="Number of words to show per label.", min=1)] = 8,
     tail: Tail = 0.0,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     json: Json = False,
 ) -> None:
     """Show how much each word of a text adds to the scores of its best labels.
@@ -43,7 +48,8 @@ def run(
         raise ValueError(f"{model} was trained on features, not on texts: use LightDXML.explain in Python")
     if text == "-" and sys.stdin is None:
         raise ValueError("standard input is closed: give a text, or pipe one into the command")
-    found = predictor.explain(sys.stdin.read() if text == "-" else text, k, tail=tail)
+    rules = rules_of(predictor.model, include, exclude, include_branch, exclude_branch)
+    found = predictor.explain(sys.stdin.read() if text == "-" else text, k, tail=tail, **rules)
     if json:
         print_json([_as_json(predictor.model, explanation) for explanation in found])
         return

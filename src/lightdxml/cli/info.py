@@ -29,6 +29,10 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "documents": trained.n_documents,
         "labels": trained.n_labels,
         "labels_with_documents": int(np.count_nonzero(trained.label_frequency)),
+        "labels_without_documents": int(np.count_nonzero(trained.label_frequency == 0)),
+        "retired_labels": len(trained.retired),
+        "concepts": None if trained.vocabulary is None else len(trained.vocabulary),
+        "language": trained.language,
         "features": trained.n_features,
         "from": "features" if trained.vectorizer is None else "texts",
         **describe(trained),
@@ -55,6 +59,25 @@ def describe(model: Model) -> dict[str, Any]:
     }
 
 
+def _labels(content: dict[str, Any]) -> str:
+    """Return how many labels have training documents, have none, and are retired."""
+    parts = [f"{content['labels_with_documents']:,} with training documents"]
+    if content["labels_without_documents"]:
+        parts.append(f"{content['labels_without_documents']:,} without")
+    if content["retired_labels"]:
+        parts.append(f"{content['retired_labels']:,} retired: never suggested")
+    return ", ".join(parts)
+
+
+def _names(model: Model) -> list[tuple[str, str, str]]:
+    """Return where the names of labels come from, if there is a vocabulary."""
+    if model.vocabulary is None:
+        return []
+    used = "they are looked for in texts" if model.config.names.enabled else "they are only shown"
+    language = f"names in {model.language}" if model.language else "names in all languages"
+    return [("vocabulary", f"{len(model.vocabulary):,} concepts", f"{language}; {used}")]
+
+
 def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
     from lightdxml.cli.settings import nearest_preset, plain
 
@@ -63,7 +86,8 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
     rows = [
         ("written by", f"lightdxml {content['lightdxml']}", f"model format {content['format']}"),
         ("training documents", f"{content['documents']:,}", ""),
-        ("labels", f"{content['labels']:,}", f"{content['labels_with_documents']:,} with training documents"),
+        ("labels", f"{content['labels']:,}", _labels(content)),
+        *_names(model),
         ("features", f"{content['features']:,}", f"made from {content['from']}" if model.vectorizer else "given"),
         ("size on disk", f"{size:,.1f} MB", ""),
         *(
@@ -82,6 +106,8 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
         ),
         ("preset", preset, ", ".join(f"{name}={plain(value)}" for name, value in changed.items())),
     ]
+    if model.language is not None:
+        rows.append(("language", model.language, "words in their base form"))
     if model.word_vectors is not None:
         rows.append(("word vectors", model.word_vectors, ""))
     if content["quantized"]:

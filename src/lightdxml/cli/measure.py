@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.cli.output import note
 from lightdxml.data.own_labels import own_labels
+from lightdxml.model.rules import allowed_labels
 
 if TYPE_CHECKING:
     from lightdxml.cli.opinions import SecondOpinion
+    from lightdxml.cli.rules import Rules
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
     from lightdxml.metrics import FrequencyGroup
@@ -131,26 +133,38 @@ class Measured:
     scores: NDArray[np.float32]
 
 
-def note_match(found: Matched, data: Dataset, model: Model) -> None:
-    """Say what makes measures on these documents too high or too low."""
+def documents_of(data: Dataset, model: Model, rules: Rules) -> Matched:
+    """Return the documents of a data set to measure a model on, and say what makes measures too high or too low.
+
+    Labels that rules do not allow do not count as missed.
+    """
+    found = match(data, model)
     if data.test is None and len(data.train) == model.n_documents:
         note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
+    allowed = allowed_labels(model, **rules)
+    return found if allowed is None else _only(found, allowed)
 
 
-def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0, other: SecondOpinion | None = None) -> Measured:
+def measure(
+    estimator: LightDXML,
+    data: Dataset,
+    tail: float = 0.0,
+    other: SecondOpinion | None = None,
+    rules: Rules | None = None,
+) -> Measured:
     """Measure a model, alone or with another system, on the test part of a data set; on all documents without one."""
     from lightdxml.metrics import evaluate, recall_by_frequency
 
-    found = match(data, estimator.model_)
-    note_match(found, data, estimator.model_)
+    rules = rules or {}
+    found = documents_of(data, estimator.model_, rules)
     # Ignored labels are removed from the ranking: enough labels must follow them.
     depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
-    estimator.rank(found.inputs[:_FIRST], 1, tail=tail)
+    estimator.rank(found.inputs[:_FIRST], 1, tail=tail, **rules)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(found.inputs, depth if other is None else other.depth(depth), tail=tail)
+    ranked, scores = estimator.rank(found.inputs, depth if other is None else other.depth(depth), tail=tail, **rules)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
     if other is not None:
         ranked, scores = other.combine((ranked, scores), found.split.ids, depth)
@@ -160,6 +174,20 @@ def measure(estimator: LightDXML, data: Dataset, tail: float = 0.0, other: Secon
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
     groups = recall_by_frequency(found.Y, ranked, found.frequency, (max(CUTS), DEPTH), found.ignore)
     return Measured(metrics, groups, milliseconds, found, ranked, scores)
+
+
+def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
+    """Return documents without true labels that rules do not allow; labels that the model does not know stay."""
+    kept = np.append(allowed, np.ones(found.Y.shape[1] - len(allowed), dtype=np.bool_))
+    Y = csr_matrix(found.Y.multiply(kept))
+    Y.eliminate_zeros()
+    left_out = int(found.Y.nnz - Y.nnz)
+    empty = int(np.count_nonzero(np.diff(Y.indptr) == 0))
+    note(
+        f"{left_out:,} of {found.Y.nnz:,} occurrences of labels do not count, because they may not be suggested;"
+        f" {empty:,} of {Y.shape[0]:,} documents have no other labels, and count as 0"
+    )
+    return replace(found, Y=Y)
 
 
 def _without(

@@ -11,6 +11,7 @@ import typer
 from lightdxml.cli.output import note
 
 if TYPE_CHECKING:
+    from lightdxml.cli.rules import Rules
     from lightdxml.model.model import Model
     from lightdxml.model.opinions import Opinions, Ranking
 
@@ -43,11 +44,12 @@ def check_options(path: Path | None, weight: float | None) -> None:
         check_weight(weight)
 
 
-def read_opinions(path: Path, model: Model) -> Opinions:
-    """Read the scores of another system, and say which labels the model does not know."""
+def read_opinions(path: Path, model: Model, rules: Rules) -> Opinions:
+    """Read the scores of another system for the labels that rules allow, and say which the model does not know."""
     from lightdxml.model import opinions
+    from lightdxml.model.rules import allowed_labels
 
-    found = opinions.load(path, model)
+    found = opinions.load(path, model, allowed_labels(model, **rules))
     if found.unknown:
         labels = "1 label" if len(found.unknown) == 1 else f"{len(found.unknown):,} labels"
         note(f"the model does not know {labels} of {path}, such as {found.unknown[0]}: left out")
@@ -72,9 +74,9 @@ class SecondOpinion:
         self._documents = self._missing = 0
 
     @classmethod
-    def of(cls, path: Path | None, weight: float | None, model: Model) -> SecondOpinion | None:
+    def of(cls, path: Path | None, weight: float | None, model: Model, rules: Rules) -> SecondOpinion | None:
         """Return what the options ask for; None without them."""
-        return None if path is None or weight is None else cls(read_opinions(path, model), weight)
+        return None if path is None or weight is None else cls(read_opinions(path, model, rules), weight)
 
     def depth(self, k: int) -> int:
         """Return how many labels the model must rank for k blended ones."""

@@ -20,6 +20,7 @@ from lightdxml.cli.output import (
     note,
     printable,
 )
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -42,14 +43,19 @@ def run(
     json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Predict the labels of documents, one line of output per document.
 
-    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`. A model that was
-    trained on features reads the text format of the Extreme Classification repository (XC). Files may be compressed.
+    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`, and `id` (Annif's
+    `document_id`) if documents have one. A model that was trained on features reads the text format of the Extreme
+    Classification repository (XC). Files may be compressed.
 
     Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
     system: a document is found in its file by the id or, without ids there, by the place.
@@ -66,7 +72,8 @@ def run(
     check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
-    second = SecondOpinion.of(other, weight, trained)
+    rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
+    second = SecondOpinion.of(other, weight, trained, rules)
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
         batches = (
@@ -79,7 +86,7 @@ def run(
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
             depth = k if second is None else second.depth(k)
-            labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids)
+            labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
             if second is not None:
                 labels, scores = second.combine((labels, scores), batch.ids, k)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):

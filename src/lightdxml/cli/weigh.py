@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.measure import match, note_match
+from lightdxml.cli.measure import documents_of
 from lightdxml.cli.opinions import WITH_HELP, note_missing, read_opinions
 from lightdxml.cli.output import (
     Encoding,
@@ -22,6 +22,7 @@ from lightdxml.cli.output import (
     print_table,
     say,
 )
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
@@ -38,6 +39,10 @@ def run(
     tail: Tail = 0.0,
     json: Json = False,
     n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -46,6 +51,7 @@ def run(
     The documents are the dev part of a data set, or a file of documents that the model has not seen. The blended score
     is (1 − weight) · ours + weight · theirs. The best weight is the one with the highest mean of P@1, P@3 and P@5; it
     is 0 if that gains no more than its standard error. Pass it to `predict` and `evaluate` as `--with-weight`.
+    Labels that may not be suggested do not count.
 
     Example: `lightdxml weigh my-model my-data --with annif-dev.jsonl`
     """
@@ -56,14 +62,14 @@ def run(
 
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
+    rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
     loaded = _dev(load_data(data, label_separator=separator, encoding=encoding), data)
-    found = match(loaded, estimator.model_)
-    note_match(found, loaded, estimator.model_)
-    opinions = read_opinions(other, estimator.model_)
+    found = documents_of(loaded, estimator.model_, rules)
+    opinions = read_opinions(other, estimator.model_, rules)
     n = len(found.split)
     places = opinions.places(found.split.ids, n)
     note_missing(opinions, int((places < 0).sum()), n)
-    ours = estimator.rank(found.inputs, DEPTH, tail=tail)
+    ours = estimator.rank(found.inputs, DEPTH, tail=tail, **rules)
     points = weight_curve(found.Y, ours, opinions.of(places), found.ignore)
     best = best_weight(points)
     if json:

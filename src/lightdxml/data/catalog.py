@@ -11,6 +11,7 @@ from lightdxml.data.dataset import Dataset
 from lightdxml.data.errors import DataError
 from lightdxml.data.read import ReadOptions, load_path
 
+_SUFFIXES = (".gz", ".zst", ".txt", ".csv", ".tsv", ".jsonl")
 BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
 
 
@@ -25,8 +26,8 @@ def load(
     r"""Load a data set from a file, a folder, or by name.
 
     The content of a file tells its format: XC text with or without a header, XC matrices (features and labels in two
-    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV. Files may be
-    plain, `.gz` or `.zst`.
+    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV, or one of Annif's
+    corpora (TSV, CSV, JSON Lines, or a folder of `.txt` with `.key` or `.tsv`). Files may be plain, `.gz` or `.zst`.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def load(
     if path.exists():
         return load_path(path, options)
     name = str(source)
-    if isinstance(source, Path) or path.parent != Path() or path.suffix in (".gz", ".zst", ".txt", ".csv", ".jsonl"):
+    if isinstance(source, Path) or path.parent != Path() or path.suffix in _SUFFIXES:
         raise DataError(source, "no such file or folder", "an existing one, or the name of a data set")
     if (cached := find_cached(name)) is not None:
         return load_path(cached, options)

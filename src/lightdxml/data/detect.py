@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from lightdxml.data import npz, table
-from lightdxml.data.errors import DataError, excerpt
-from lightdxml.data.files import base_name, decode, first_line
+from lightdxml.data import annif, npz, table
+from lightdxml.data.errors import DataError, excerpt, shortened
+from lightdxml.data.files import base_name, byte_lines, decode, first_line, reading
 from lightdxml.data.jsonl import parse_record
 from lightdxml.data.xc_text import parse_header
 
-Format = Literal["xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table"]
+Format = Literal[
+    "xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table",
+    "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt",
+]  # fmt: skip
 Part = Literal["train", "test", "dev"]
 Side = Literal["X", "Y"]
 
@@ -28,14 +33,20 @@ _SIDES: dict[str, Side] = {
 }
 _FORMATS = (
     "XC text (a first line of three numbers), svmlight lines, a matrix (two numbers), JSON Lines with labels, "
-    "XC raw-text JSON, .npz, or a CSV or TSV with columns text and labels"
+    "XC raw-text JSON, .npz, a CSV or TSV with columns text and labels, or a corpus of Annif"
 )
 # svmlight has no signature: a line that starts like a number or a comment is taken for it.
 _SVMLIGHT = re.compile(rb"[-+]?\d|#")
+# All that lines of numbers may contain, and how many of them decide where the first one can be text.
+_NUMERIC_LINE = re.compile(rb"[-+.,:\deE\s]*(#.*)?", re.S)
+_LINES = 100
+_ABOUT = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
 
 
 def detect(path: Path, encoding: str = "utf-8") -> Format:
-    """Return the format of a file; its first line decides."""
+    """Return the format of a file; its first line decides. A folder is one of documents."""
+    if path.is_dir():
+        return "annif-txt"
     line = first_line(path)
     start = line.lstrip()
     if not line:
@@ -43,6 +54,9 @@ def detect(path: Path, encoding: str = "utf-8") -> Format:
     if line.startswith(npz.MAGIC):
         _check_archive(path)
         return "npz"
+    text = line.decode(encoding, errors="replace")
+    if annif.is_tsv(text) and not _is_other_than_tsv(path, text):
+        return "annif-tsv"
     if start.startswith(b"{"):
         return _json_format(path, decode(path, 1, start, encoding))
     if _SVMLIGHT.match(start):
@@ -52,17 +66,47 @@ def detect(path: Path, encoding: str = "utf-8") -> Format:
         return "xc-matrix" if header.n_labels is None else "xc-text"
     if start.startswith(b"["):
         raise DataError(path, "a JSON array", "one JSON object per line", line=1)
-    text = line.decode(encoding, errors="replace")
     if table.labeled_delimiter(text):
         return "table"
+    if annif.is_csv(text):
+        return "annif-csv"
     columns = table.guess_columns(text)
     if len(columns) > 1:
-        found = f"the columns {', '.join(columns)}"
+        found = f"the columns {shortened(', '.join(columns))}"
         raise DataError(path, found, "columns named text (or title) and labels: rename them", line=1)
     raise DataError(path, f"{excerpt(line.strip())}, an unknown format", _FORMATS, line=1)
 
 
-def detect_or_none(path: Path, encoding: str) -> Format | None:
+def _is_other_than_tsv(path: Path, line: str) -> bool:
+    """Return whether a first line with a tab, and perhaps URIs, may be one of a format that has a signature."""
+    return (
+        table.labeled_delimiter(line) is not None
+        or annif.is_csv(line)
+        or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
+        or (_SVMLIGHT.match(line.lstrip().encode()) is not None and _is_numeric(path))
+    )
+
+
+def _is_numeric(path: Path) -> bool:
+    """Return whether the first lines have no character that XC text and svmlight have not, but for comments."""
+    return all(map(_NUMERIC_LINE.fullmatch, _first_lines(path)))
+
+
+def _first_lines(path: Path) -> Iterator[bytes]:
+    with reading(path) as stream:
+        for _, line in islice(byte_lines(path, stream), _LINES):
+            yield line
+
+
+def is_data(path: Path, encoding: str) -> bool:
+    """Return whether a file among documents is data, and not a document that starts with a number or has a tab."""
+    kind = detect_or_none(path, encoding)
+    if kind in ("xc-text", "xc-matrix", "svmlight"):
+        return _is_numeric(path) and any(b":" in line for line in _first_lines(path))
+    return kind not in (None, "annif-tsv")
+
+
+def detect_or_none(path: Path, encoding: str = "utf-8") -> Format | None:
     """Return the format of a file, or None if it is not data."""
     try:
         return detect(path, encoding)
@@ -89,7 +133,15 @@ def _json_format(path: Path, line: str) -> Format:
         return "xc-json"
     if "labels" in record:
         return "jsonl"
-    raise DataError(path, f"JSON with the fields {', '.join(record)}", "a field labels or target_ind", line=1)
+    if "subjects" in record or "document_id" in record:
+        return "annif-jsonl"
+    found = f"JSON with the fields {', '.join(record)}"
+    raise DataError(path, found, "a field labels, target_ind or subjects", line=1)
+
+
+def is_about(path: Path) -> bool:
+    """Return whether the name of a file is that of a README, a license or the like."""
+    return _ABOUT.fullmatch(base_name(path)) is not None
 
 
 def name_words(path: Path) -> list[str]:

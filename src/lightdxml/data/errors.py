@@ -60,3 +60,12 @@ def excerpt(text: str | bytes, limit: int = 60) -> str:
         except UnicodeDecodeError:
             return repr(start).removeprefix("b") + more
     return repr(start) + more
+
+
+def shortened(text: str, limit: int = 200) -> str:
+    """Return the beginning of a text for an error message.
+
+    >>> shortened("title, text", 5)
+    'title…'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}…"

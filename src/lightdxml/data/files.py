@@ -119,9 +119,9 @@ def unpacked_limit(path: Path) -> int:
     return max(_FREE_BYTES, _RATIO * path.stat().st_size)
 
 
-def reading_bytes(path: Path) -> int:
-    """Return about how much memory it takes to read a file of documents, by its size."""
-    return round(_READING_FACTOR * _unpacked_size(path)) + _READING_BUFFERS
+def reading_bytes(*paths: Path) -> int:
+    """Return about how much memory it takes to read files of documents, by their sizes."""
+    return round(_READING_FACTOR * sum(map(_unpacked_size, paths))) + _READING_BUFFERS
 
 
 def _unpacked_size(path: Path) -> int:
@@ -246,6 +246,20 @@ def decode(path: Path, number: int, line: bytes, encoding: str) -> str:
         found = f"bytes that are not {encoding}: {excerpt(line[max(0, error.start - 20) : error.start + 20])}"
         expected = f"text in {encoding}: convert the file, or give its encoding (--encoding, often latin-1 or cp1252)"
         raise DataError(path, found, expected, line=number) from error
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted by name."""
+    try:
+        return sorted(folder.iterdir(), key=lambda entry: entry.name)
+    except PermissionError as error:
+        raise DataError(folder, "no permission to list it", "a folder that you may read") from error
+
+
+def check_link(path: Path) -> None:
+    """Raise a `DataError` for a symbolic link to nothing."""
+    if path.is_symlink() and not path.exists():
+        raise DataError(path, "a broken symbolic link", "a file: repair or remove the link")
 
 
 def base_name(path: Path) -> str:

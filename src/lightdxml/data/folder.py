@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
-from lightdxml.data.detect import Part, detect_or_none, name_words, part_of
-from lightdxml.data.errors import DataError
-from lightdxml.data.files import base_name
+from lightdxml.data import annif_txt
+from lightdxml.data.detect import Part, detect_or_none, is_about, is_data, name_words, part_of
+from lightdxml.data.files import base_name, check_link, entries
 
 _LABEL_NAMES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
 _FEATURE_NAMES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
 _FILTERS = re.compile(r"filter.*\.txt")
 _SPLITS = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
-_NOT_DATA = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
 _DATA_SUFFIX = re.compile(r".*\.(txt|svm|svmlight|libsvm|dat|data|npz|jsonl|ndjson|json|csv|tsv)")
 
 
@@ -48,36 +48,58 @@ class FolderFiles:
 
 
 def scan(folder: Path, encoding: str = "utf-8") -> FolderFiles:
-    """Return the files of a folder by role."""
-    files = FolderFiles()
-    for path in entries(folder):
-        name = base_name(path)
-        if not _DATA_SUFFIX.fullmatch(name) or name.startswith(".") or _NOT_DATA.fullmatch(name):
-            continue
-        if path.is_symlink() and not path.exists():
-            raise DataError(path, "a broken symbolic link", "a file: repair or remove the link")
-        if path.is_file():
-            files.add(path)
+    """Return the files of a folder by role. A folder of documents, one file each, is a part as a file is."""
+    files = _by_names(folder)
+    if _is_document_folder(folder, files, encoding):
+        return FolderFiles(parts={"train": [folder]})
     if not files.parts and not files.splits:
         # No name indicates a split: a single data file, or a single pair of matrices, is the training split.
-        data = [path for path in files.others if detect_or_none(path, encoding)]
-        if data or len(files.others) == 1:
-            files.parts["train"] = data or files.others
+        kinds = {path: detect_or_none(path, encoding) for path in files.others}
+        older = [path for path, kind in kinds.items() if kind and not kind.startswith("annif")]
+        if data := older or [path for path, kind in kinds.items() if kind]:
+            files.parts["train"] = data
+        else:
+            files.parts = _document_parts(folder)
+        if not files.parts and len(files.others) == 1:
+            files.parts["train"] = files.others
     return files
 
 
-def entries(folder: Path) -> list[Path]:
-    """Return the entries of a folder in sorted order."""
-    try:
-        return sorted(folder.iterdir())
-    except PermissionError as error:
-        raise DataError(folder, "no permission to list it", "a folder that you may read") from error
+def _by_names(folder: Path) -> FolderFiles:
+    files = FolderFiles()
+    for path in entries(folder):
+        name = base_name(path)
+        if not _DATA_SUFFIX.fullmatch(name) or name.startswith(".") or is_about(path):
+            continue
+        check_link(path)
+        if path.is_file():
+            files.add(path)
+    return files
+
+
+def _is_document_folder(folder: Path, files: FolderFiles, encoding: str) -> bool:
+    """Return whether the files of a folder are documents with their labels, and not files of another format."""
+    if not annif_txt.holds_documents(folder):
+        return False
+    candidates = chain(*files.parts.values(), files.splits.values(), files.others)
+    return not any(is_data(path, encoding) for path in candidates)
+
+
+def _document_parts(folder: Path) -> dict[Part, list[Path]]:
+    """Return the sub-folders of documents by the parts that their names indicate."""
+    parts: dict[Part, list[Path]] = {}
+    for path in entries(folder):
+        # Annif's tutorial calls its dev part so.
+        part = "dev" if path.name.lower() == "validate" else part_of(path)
+        if part and path.is_dir() and annif_txt.files(path):
+            parts.setdefault(part, []).append(path)
+    return parts if any(annif_txt.holds_documents(one) for some in parts.values() for one in some) else {}
 
 
 def innermost(folder: Path) -> Path:
     """Return the folder that holds the files: archives often wrap them in another folder."""
     inside = [entry for entry in entries(folder) if not entry.name.startswith((".", "__"))]
     folders = [entry for entry in inside if entry.is_dir()]
-    if len(folders) == 1 and all(entry.is_dir() or _NOT_DATA.fullmatch(base_name(entry)) for entry in inside):
+    if len(folders) == 1 and all(entry.is_dir() or is_about(entry) for entry in inside):
         return innermost(folders[0])
     return folder

@@ -11,20 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lightdxml.data.dataset import Split
 from lightdxml.data.documents import SplitBuilder
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines, writing_text
-from lightdxml.data.labels import LabelIndex
+from lightdxml.data.labels import LabelIndex, names_of_rows
 from lightdxml.data.xc_text import ID_LIMIT
 
 
 def read(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
     """Read documents with named labels; the index assigns the label ids."""
     documents = SplitBuilder(path)
-    for number, record in _records(path, encoding):
+    for number, record in records(path, encoding):
         texts = title_and_body(path, number, record, "text")
         documents.add(number, record.get("id"), texts, index.ids(_label_names(path, number, record)))
     return documents.split(len(index.names))
@@ -34,7 +32,7 @@ def read_xc(path: Path, encoding: str = "utf-8") -> Split:
     """Read XC raw text. The largest label id sets the width of Y, which holds the relevances (1 if there are none)."""
     documents = SplitBuilder(path)
     n_labels = 0
-    for number, record in _records(path, encoding):
+    for number, record in records(path, encoding):
         texts = title_and_body(path, number, record, "content")
         labels = _label_ids(path, number, record)
         n_labels = max([n_labels, *(label + 1 for label in labels)])
@@ -42,7 +40,7 @@ def read_xc(path: Path, encoding: str = "utf-8") -> Split:
     return documents.split(n_labels)
 
 
-def _records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
+def records(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the objects of a JSON Lines file with their line numbers, skipping blank lines."""
     for number, line in text_lines(path, encoding):
         if line.strip():
@@ -115,13 +113,12 @@ def write(path: Path, split: Split, label_names: Sequence[str]) -> None:
     assert split.texts is not None
     titles, bodies = split.texts.titles, split.texts.bodies
     with writing_text(path) as stream:
-        for i in range(len(split)):
+        for i, labels in enumerate(names_of_rows(split.Y, label_names)):
             record: dict[str, Any] = {}
             if split.ids is not None:
                 record["id"] = split.ids[i]
             if titles is not None:
                 record["title"] = titles[i]
             record["text"] = bodies[i]
-            columns = np.sort(split.Y.indices[split.Y.indptr[i] : split.Y.indptr[i + 1]])
-            record["labels"] = [label_names[j] for j in columns.tolist()]
+            record["labels"] = labels
             stream.write(json.dumps(record, ensure_ascii=False) + "\n")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,12 @@ def label_matrix(rows: Iterable[Iterable[int]], n_labels: int) -> csr_matrix:
     for row in rows:
         collected.add(row)
     return collected.matrix(n_labels)
+
+
+def names_of_rows(Y: csr_matrix, names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the names of the labels of each document, in the order of their ids."""
+    for start, end in pairwise(Y.indptr.tolist()):
+        yield [names[j] for j in np.sort(Y.indices[start:end]).tolist()]
 
 
 def widen(matrix: csr_matrix, width: int) -> csr_matrix:

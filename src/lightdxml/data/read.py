@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lightdxml.data import id_files, jsonl, npz, table, xc_text
+from lightdxml.data import annif, annif_txt, id_files, jsonl, npz, table, xc_text
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
 from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
 from lightdxml.data.errors import DataError
-from lightdxml.data.files import base_name, reading_bytes
-from lightdxml.data.folder import FolderFiles, entries, innermost, scan
+from lightdxml.data.files import base_name, entries, reading_bytes
+from lightdxml.data.folder import FolderFiles, innermost, scan
 from lightdxml.data.labels import LabelIndex, ordered_names, read_names, widen
 from lightdxml.resources.system import check_memory
 
 _MATRICES = ("xc-matrix", "npz")
 # Formats that state the number of features and labels, and formats that give labels by name.
 _SIZED = ("xc-text", "xc-matrix", "npz")
-_NAMED = ("jsonl", "table")
+_NAMED = ("jsonl", "table", "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelInde
     """Read the file, or the pair of feature and label matrices, of one split."""
     kinds = [detect(path, options.encoding) for path in files]
     for path in files:
-        check_memory(f"reading {path}", reading_bytes(path), options.memory_limit)
+        read = annif_txt.files(path) if path.is_dir() else [path]
+        check_memory(f"reading {path}", reading_bytes(*read), options.memory_limit)
     if all(kind in _MATRICES for kind in kinds):
         return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
     if len(files) > 1:
@@ -114,9 +115,18 @@ def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelInde
     return _Part(_read_file(files[0], kinds[0], index, options), files[0], kinds[0])
 
 
+_NAMED_READERS: dict[Format, Callable[[Path, LabelIndex, str], Split]] = {
+    "jsonl": jsonl.read,
+    "annif-tsv": annif.read_tsv,
+    "annif-csv": annif.read_csv,
+    "annif-jsonl": annif.read_jsonl,
+    "annif-txt": annif_txt.read,
+}
+
+
 def _read_file(path: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> Split:
-    if kind == "jsonl":
-        return jsonl.read(path, index, options.encoding)
+    if kind in _NAMED_READERS:
+        return _NAMED_READERS[kind](path, index, options.encoding)
     if kind == "table":
         return table.read(path, index, options.label_separator, options.encoding)
     if kind == "xc-json":

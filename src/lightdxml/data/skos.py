@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,20 @@ _UNSAFE = (b"<!ENTITY", b"<!DOCTYPE")
 
 def read(path: Path, syntax: str) -> list[Concept]:
     """Return the concepts that are not deprecated, in the order of their URIs."""
-    graph = _graph(path, syntax)
+    with warnings.catch_warnings():
+        # rdflib itself uses what its next version will not have.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return _concepts(_graph(path, syntax))
+
+
+def _concepts(graph: Any) -> list[Concept]:
     from rdflib import URIRef
     from rdflib.namespace import OWL, RDF, SKOS
 
     deprecated = {uri for uri, _, value in graph.triples((None, OWL.deprecated, None)) if str(value).lower() == "true"}
     concepts = {uri for uri, _, _ in graph.triples((None, RDF.type, SKOS.Concept))}
-    concepts |= {uri for uri, _, _ in graph.triples((None, SKOS.prefLabel, None))}
+    # Some files give no types. What has another type, such as the vocabulary itself, is no concept.
+    concepts |= {uri for uri, _, _ in graph.triples((None, SKOS.prefLabel, None))} - _others(graph)
     above: dict[Any, set[Any]] = {}
     for uri, _, other in graph.triples((None, SKOS.broader, None)):
         above.setdefault(uri, set()).add(other)
@@ -40,6 +48,14 @@ def read(path: Path, syntax: str) -> list[Concept]:
         if names:
             found.append(Concept(str(uri), checked_names(names), notation, tuple(broader)))
     return found
+
+
+def _others(graph: Any) -> set[Any]:
+    """Return what has a preferred label and is no concept: vocabularies and collections."""
+    from rdflib.namespace import RDF, SKOS
+
+    kinds = (SKOS.ConceptScheme, SKOS.Collection, SKOS.OrderedCollection)
+    return {uri for kind in kinds for uri, _, _ in graph.triples((None, RDF.type, kind))}
 
 
 def _labels(graph: Any, uri: Any, kind: Any) -> Iterator[tuple[str, str]]:
@@ -60,7 +76,12 @@ def _graph(path: Path, syntax: str) -> Any:
         raise DataError(path, "XML in UTF-16", "UTF-8: convert the file")
     if syntax == "json-ld" and _has_remote_context(content):
         raise DataError(path, "a @context on another server", "a @context in the file: nothing is fetched")
-    graph = rdflib.Graph()
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(path, "text that is not UTF-8", "RDF in UTF-8: convert the file") from error
+    # Concepts may lie in named graphs.
+    graph = rdflib.Dataset(default_union=True)
     try:
         graph.parse(data=content, format=syntax, publicID=path.resolve().as_uri())
     except Exception as error:  # every syntax has its own kind
@@ -76,10 +97,10 @@ def _has_remote_context(content: bytes) -> bool:
             return any(map(remote, node))
         if not isinstance(node, dict):
             return False
-        contexts = node.get("@context", [])
-        some = contexts if isinstance(contexts, list) else [contexts]
-        is_remote = "@import" in node or any(isinstance(one, str) for one in some)
-        return is_remote or any(remote(value) for value in node.values())
+        return "@import" in node or named(node.get("@context")) or any(remote(value) for value in node.values())
+
+    def named(context: Any) -> bool:
+        return isinstance(context, str) or (isinstance(context, list) and any(map(named, context)))
 
     try:
         return remote(json.loads(content))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
-from lightdxml.data import files, table, xc_text
+from lightdxml.data import annif, files, table, xc_text
 from lightdxml.data.dataset import Texts
-from lightdxml.data.errors import DataError
+from lightdxml.data.errors import DataError, shortened
 from lightdxml.data.jsonl import parse_record, title_and_body
 
 if TYPE_CHECKING:
@@ -90,19 +90,35 @@ def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterat
         records = [(number, parse_record(path, number, line)) for number, line in lines if line.strip()]
         texts = [title_and_body(path, number, record, "text") for number, record in records]
         if records:
-            yield _batch([record.get("id") for _, record in records], texts)
+            yield _batch([_document_id(record) for _, record in records], texts)
 
 
 def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: str) -> Iterator[Batch]:
     delimiter = table.text_delimiter(header)
+    if delimiter is None and annif.is_tsv(header):
+        yield from _annif_batches(chunks)
+        return
     if delimiter is None:
-        columns = ", ".join(table.guess_columns(header))
-        raise DataError(path, f"the columns {columns}", "a column named text (or title): rename it", line=1)
+        found = f"the columns {shortened(', '.join(table.guess_columns(header)))}"
+        raise DataError(path, found, "a column named text (or title): rename it", line=1)
     lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
     rows = table.rows(path, lines, delimiter)
     # Cells may contain line ends, so only the table reader knows where a document ends.
     while part := [row for _, row in islice(rows, _BATCH_DOCUMENTS)]:
-        yield _batch([row.get("id") for row in part], [(row.get("title"), row.get("text")) for row in part])
+        yield _batch([_document_id(row) for row in part], [(row.get("title"), row.get("text")) for row in part])
+
+
+def _annif_batches(chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
+    """Yield the texts of a corpus without a header: what stands before the first tab of a line."""
+    for lines in chunks:
+        texts = [line.rstrip("\r\n").partition("\t")[0] for _, line in lines if "\t" in line or line.strip()]
+        if texts:
+            yield Batch(Texts(texts), [None] * len(texts))
+
+
+def _document_id(record: Mapping[str, Any]) -> Any:
+    """Return the id of a document; Annif's corpora call it otherwise."""
+    return record.get("id", record.get("document_id"))
 
 
 def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:

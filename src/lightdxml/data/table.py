@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -18,9 +18,9 @@ _DELIMITERS = (",", "\t", ";")
 _COLUMNS = ("id", "title", "text", "labels")
 
 
-def labeled_delimiter(header: str) -> str | None:
+def labeled_delimiter(header: str, labels: str = "labels") -> str | None:
     """Return the delimiter of a header that names a text and a labels column, or None for any other line."""
-    return _delimiter(header, lambda names: "labels" in names)
+    return _delimiter(header, lambda names: labels in names)
 
 
 def text_delimiter(header: str) -> str | None:
@@ -55,24 +55,37 @@ def _column_names(line: str, delimiter: str) -> list[str]:
 
 def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
     """Read a table whose first line names the columns, skipping blank lines."""
-    lines = text_lines(path, encoding)
-    first, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
-    delimiter = labeled_delimiter(header)
-    if delimiter is None:
-        raise DataError(path, excerpt(header), "columns named text and labels", line=first)
     documents = SplitBuilder(path)
-    for number, row in rows(path, chain([(first, header)], lines), delimiter):
+    for number, row in file_rows(path, encoding, _COLUMNS):
         names = (name.strip() for name in row["labels"].split(label_separator))
         labels = index.ids(name for name in names if name)
         documents.add(number, row.get("id"), (row.get("title"), row.get("text")), labels)
     return documents.split(len(index.names))
 
 
-def rows(path: Path, lines: Iterator[tuple[int, str]], delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the rows of a table with the number of their first line; the first of the lines is the header."""
+def file_rows(path: Path, encoding: str, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a file with the number of their first line.
+
+    No two columns may have one of these names. The last one, the column of labels, must exist.
+    """
+    lines = text_lines(path, encoding)
+    first, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
+    delimiter = labeled_delimiter(header, columns[-1])
+    if delimiter is None:
+        raise DataError(path, excerpt(header), f"columns named text and {columns[-1]}", line=first)
+    return rows(path, chain([(first, header)], lines), delimiter, columns)
+
+
+def rows(
+    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Sequence[str] = _COLUMNS
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the rows of a table with the number of their first line; the first of the lines is the header.
+
+    The columns that are named `unique` must not occur twice.
+    """
     header_number, header = next(lines)
     columns = _column_names(header, delimiter)
-    for name in _COLUMNS:
+    for name in unique:
         if columns.count(name) > 1:
             raise DataError(path, f"two columns named {name}", "unique column names", line=header_number)
     csv.field_size_limit(_LONGEST_CELL)  # for the whole process; the default of 128 KB is too little for texts

@@ -7,6 +7,7 @@ compressed. `lightdxml.data.skos` reads RDF.
 from __future__ import annotations
 
 import csv
+import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from lightdxml.data.files import base_name, text_lines
 # Names by language; the key is empty where a file names no language.
 Names = Mapping[str, tuple[str, ...]]
 
+_log = logging.getLogger("lightdxml")
 _ANY = ""
 _LABEL = "label"
 _LONGEST_NAME, _MOST_NAMES = 1000, 1000
@@ -108,16 +110,15 @@ class Vocabulary:
             from lightdxml.data.skos import read
 
             concepts = read(path, _SUFFIXES[suffix])
-        elif suffix == ".csv":
-            concepts = list(_read_csv(path, encoding))
         else:
-            concepts = list(_read_tsv(path, encoding))
+            lines = _read_csv(path, encoding) if suffix == ".csv" else _read_tsv(path, encoding)
+            concepts = _each_once(path, lines)
         if not concepts:
             raise DataError(path, "no concepts", "a URI and a label per line, or concepts of SKOS")
-        repeated = [uri for uri, count in Counter(one.uri for one in concepts).items() if count > 1]
-        if repeated:
-            raise DataError(path, f"two concepts {repeated[0]}", "each concept once")
-        return cls(concepts)
+        vocabulary = cls(concepts)
+        if (uri := vocabulary.cycle()) is not None:
+            _log.info("%s: the hierarchy has a cycle, which does no harm: %s is below itself", path, uri)
+        return vocabulary
 
     @cached_property
     def languages(self) -> list[str]:
@@ -202,6 +203,29 @@ class Vocabulary:
             open_ends.extend(fresh)
         return found
 
+    def cycle(self) -> str | None:
+        """Return a concept that is below itself, by whatever way; None if there is none.
+
+        >>> Vocabulary([Concept("a", {"": ("a",)}, broader=("b",)), Concept("b", {"": ("b",)}, broader=("a",))]).cycle()
+        'a'
+        """
+        # Concepts are left out one by one, once nothing above them is left. What remains is in a cycle, or below one.
+        above = {one.uri: {uri for uri in one.broader if uri in self} for one in self.concepts}
+        open_ends = [uri for uri, some in above.items() if not some]
+        while open_ends:
+            top = open_ends.pop()
+            del above[top]
+            for one in self._narrower.get(top, ()):
+                if top in above[one]:
+                    above[one].remove(top)
+                    if not above[one]:
+                        open_ends.append(one)
+        visited, uri = set[str](), next(iter(above), None)
+        while uri is not None and uri not in visited:
+            visited.add(uri)
+            uri = min(above[uri])
+        return uri
+
     def to_json(self) -> list[dict[str, Any]]:
         """Return the concepts as JSON has them."""
         return [
@@ -238,8 +262,21 @@ def _string(value: Any) -> str:
     return value
 
 
-def _read_tsv(path: Path, encoding: str) -> Iterator[Concept]:
-    """Yield the concepts of lines `<uri>⇥label⇥notation`; the notation may be missing."""
+def _each_once(path: Path, lines: Iterable[tuple[int, Concept]]) -> list[Concept]:
+    """Return the concepts of lines; raise a `DataError` if one occurs twice."""
+    first: dict[str, int] = {}
+    concepts = []
+    for number, concept in lines:
+        if concept.uri in first:
+            found = f"{concept.uri}, which is in line {first[concept.uri]} too"
+            raise DataError(path, found, "each concept once", line=number)
+        first[concept.uri] = number
+        concepts.append(concept)
+    return concepts
+
+
+def _read_tsv(path: Path, encoding: str) -> Iterator[tuple[int, Concept]]:
+    """Yield line and concept of lines `<uri>⇥label⇥notation`; the notation may be missing."""
     for number, line in text_lines(path, encoding):
         cells = [cell.strip() for cell in line.rstrip("\r\n").split("\t")]
         if not any(cells):
@@ -248,11 +285,11 @@ def _read_tsv(path: Path, encoding: str) -> Iterator[Concept]:
             expected = "a URI, a label and, if there is one, a notation, with tabs between them"
             raise DataError(path, excerpt(line), expected, line=number)
         uri, name = cells[0].removeprefix("<").removesuffix(">"), cells[1]
-        yield _concept(path, number, uri, {_ANY: (name,)}, cells[2] if len(cells) == 3 else "")
+        yield number, _concept(path, number, uri, {_ANY: (name,)}, cells[2] if len(cells) == 3 else "")
 
 
-def _read_csv(path: Path, encoding: str) -> Iterator[Concept]:
-    """Yield the concepts of a table with columns `uri`, `label_en` (and so on, or just `label`) and `notation`."""
+def _read_csv(path: Path, encoding: str) -> Iterator[tuple[int, Concept]]:
+    """Yield line and concept of a table with columns `uri`, `label_en` (and so on, or just `label`) and `notation`."""
     lines = text_lines(path, encoding)
     header = next(lines, (1, ""))
     reader = csv.reader((line for _, line in chain([header], lines)), strict=True)
@@ -270,7 +307,8 @@ def _read_csv(path: Path, encoding: str) -> Iterator[Concept]:
                 raise DataError(path, found, f"{len(columns)}, as in the header", line=reader.line_num)
             names = {language: (cells[i].strip(),) for i, language in languages.items() if cells[i].strip()}
             own = cells[notation].strip() if notation is not None else ""
-            yield _concept(path, reader.line_num, cells[at].strip().removeprefix("<").removesuffix(">"), names, own)
+            uri, line = cells[at].strip().removeprefix("<").removesuffix(">"), reader.line_num
+            yield line, _concept(path, line, uri, names, own)
     except csv.Error as error:
         raise DataError(path, f"a malformed line ({error})", "balanced quotes", line=reader.line_num) from error
 

@@ -15,6 +15,7 @@ from lightdxml.index.factory import (
     training_kind,
 )
 from lightdxml.index.rabitq import RaBitQIndex
+from lightdxml.index.subset import search_some
 
 __all__ = [
     "ExactIndex",
@@ -29,6 +30,7 @@ __all__ = [
     "resolve_kind",
     "restore",
     "search_bytes",
+    "search_some",
     "training_index",
     "training_kind",
 ]

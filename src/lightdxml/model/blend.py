@@ -1,10 +1,10 @@
-"""How the scores of views are combined: the paper's blend, and the log-linear one; and the shift to rare labels."""
+"""How the scores of views are combined: the paper's blend, and the logistic one; and the shift to rare labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,14 @@ from lightdxml.kernels import parallel, ranking
 from lightdxml.propensity import inverse_propensity_of
 from lightdxml.views.base import Contributions, mean_slope
 
-# A further view may weigh more than the linear view.
-_MAX_WEIGHT = 10
+# Labels whose number of training documents is at most the same bound share the weights of the logistic blend.
+_FREQUENCY_BOUNDS = (0, 1, 3, 8, 20, 100)
+N_GROUPS = len(_FREQUENCY_BOUNDS) + 1
+GROUP_NAMES = ("0", "1", "2–3", "4–8", "9–20", "21–100", "more")
+# The largest weight or bias that a model may have.
+_LARGEST = 1000
+# The smallest chance that a view may be wrong.
+_NEAREST = 1e-7
 LogScores = Mapping[str, NDArray[np.float32]]
 
 
@@ -33,11 +39,23 @@ class Blend(Protocol):
     def weights(self) -> dict[str, float]:
         """The weight of each view; views without one are not evaluated."""
 
-    def combine(self, log_scores: LogScores) -> NDArray[Any]:
-        """Return the score, from 0 to 1, of each candidate."""
+    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[Any]:
+        """Return the score, from 0 to 1, of each candidate, given the group of its label (`frequency_groups`)."""
 
-    def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
+    def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
         """Return the score as a sum over features, given the log-scores of the views as such sums."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a manifest says about it; `restore_blend` reads it."""
+
+
+def frequency_groups(frequency: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """Return the group of labels with these numbers of training documents.
+
+    >>> frequency_groups(np.array([0, 1, 2, 1000])).tolist()
+    [0, 1, 2, 6]
+    """
+    return np.searchsorted(np.array(_FREQUENCY_BOUNDS), frequency).astype(np.uint8)
 
 
 @dataclass(frozen=True)
@@ -47,7 +65,7 @@ class PaperBlend:
     Examples
     --------
     >>> zero = np.zeros((1, 1), dtype=np.float32)
-    >>> PaperBlend(0.25).combine({"classifier": zero, "nearness": zero - 1}).tolist()
+    >>> PaperBlend(0.25).combine({"classifier": zero, "nearness": zero - 1}, np.zeros((1, 1), np.uint8)).tolist()
     [[0.625]]
     """
 
@@ -60,14 +78,14 @@ class PaperBlend:
         """β and 1 − β. The shortlist of the nearness view is needed in any case."""
         return {"classifier": self.beta, "nearness": 1 - self.beta}
 
-    def combine(self, log_scores: LogScores) -> NDArray[np.float32]:
-        """Return β σ(classifier) + (1 − β) σ(cosine)."""
+    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Return β σ(classifier) + (1 − β) σ(cosine), for all groups of labels alike."""
         score: NDArray[np.float32] = np.float32(1 - self.beta) * sigmoid(log_scores["nearness"] + 1)
         if self.beta:
             score = np.float32(self.beta) * np.exp(log_scores["classifier"]) + score
         return score
 
-    def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
+    def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
         """Return what each feature adds to the two sigmoids."""
         functions: dict[str, Callable[[float], float]] = {
             "classifier": lambda value: float(np.exp(value)),
@@ -81,54 +99,122 @@ class PaperBlend:
             features = features + weight * slope * part.features
         return Contributions(base, features)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return what a manifest says about it."""
+        return {"kind": self.kind, "beta": self.beta}
+
+
+class Slopes(NamedTuple):
+    """The weights of a view in the logistic blend, one of each per group of labels.
+
+    Attributes
+    ----------
+    low
+        Of log p, which tells unlikely labels apart.
+    high
+        Of −log(1 − p), which tells likely labels apart.
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
 
 @dataclass(frozen=True)
-class LogLinearBlend:
-    """exp of the weighted sum of view log-scores: a weighted geometric combination of the views' scores.
+class LogisticBlend:
+    """σ(bias + Σ low · log p − high · log(1 − p)): how likely a label is, given the score p of each view.
+
+    This is beta calibration (Kull et al. 2017) of several scores at once. Weights and bias depend on how many training
+    documents a label has: of a label with few, its name may say more than its classifier.
+
+    Attributes
+    ----------
+    slopes
+        The weights of each view.
+    biases
+        One per group of labels.
 
     Examples
     --------
-    >>> scores = {"linear": np.log(np.array([[0.25]], dtype=np.float32))}
-    >>> LogLinearBlend({"linear": 0.5}).combine(scores).round(3).tolist()
-    [[0.5]]
+    >>> scores = {"linear": np.full((1, 2), -1, dtype=np.float32)}
+    >>> slopes = Slopes((1.0,) * N_GROUPS, (0.0,) * N_GROUPS)
+    >>> blend = LogisticBlend({"linear": slopes}, (0.0, *(1.0,) * (N_GROUPS - 1)))
+    >>> blend.combine(scores, frequency_groups(np.array([[0, 10]]))).round(3).tolist()
+    [[0.269, 0.5]]
     """
 
-    kind: ClassVar[str] = "log-linear"
+    kind: ClassVar[str] = "logistic"
 
-    weights: dict[str, float]
+    slopes: dict[str, Slopes]
+    biases: tuple[float, ...]
 
-    def combine(self, log_scores: LogScores) -> NDArray[np.float64]:
-        """Return the blended score. In float32, all of a document's scores may be too small to tell apart."""
-        return np.exp(weighted_sum(log_scores, self.weights).astype(np.float64))
+    @property
+    def weights(self) -> dict[str, float]:
+        """The mean of all weights of each view."""
+        return {name: sum(low + high) / (2 * N_GROUPS) for name, (low, high) in self.slopes.items()}
 
-    def explain(self, parts: Mapping[str, Contributions]) -> Contributions:
+    def log_odds(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the log-odds that each candidate is right."""
+        total = np.array(self.biases)[groups]
+        for name, (low, high) in self.slopes.items():
+            total += np.array(low)[groups] * log_scores[name]
+            if any(high):
+                total += np.array(high)[groups] * confidence(log_scores[name])
+        return total
+
+    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the blended score. In float32, the lowest scores would be too small to tell apart."""
+        scores: NDArray[np.float64] = sigmoid(self.log_odds(log_scores, groups))
+        return scores
+
+    def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
         """Return what each feature adds to the score."""
-        total = sum(self.weights[name] * part.base for name, part in parts.items())
-        added = np.sum([self.weights[name] * part.features for name, part in parts.items()], axis=0)
-        slope = mean_slope(lambda value: float(np.exp(value)), total, float(added.sum()))
-        return Contributions(float(np.exp(total)), slope * added)
+        total, added = self.biases[group], np.zeros_like(next(iter(parts.values())).features)
+        for name, part in parts.items():
+            low, high = (one[group] for one in self.slopes[name])
+
+            def says(log_score: float, low: float = low, high: float = high) -> float:
+                return low * log_score + high * float(confidence(np.float64(log_score)))
+
+            total += says(part.base)
+            added = added + mean_slope(says, part.base, float(part.features.sum())) * part.features
+
+        def score(log_odds: float) -> float:
+            return float(sigmoid(np.float64(log_odds)))
+
+        return Contributions(score(total), mean_slope(score, total, float(added.sum())) * added)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a manifest says about it."""
+        return {"kind": self.kind, "slopes": self.slopes, "biases": self.biases}
 
 
-def weighted_sum(log_scores: LogScores, weights: Mapping[str, float]) -> NDArray[np.float32]:
-    """Return the weighted sum of view log-scores; views of weight 0 take no part."""
-    total: Any = None
-    for name, weight in weights.items():
-        if weight:
-            term = np.float32(weight) * log_scores[name]
-            total = term if total is None else total + term
-    return total if total is not None else np.zeros_like(next(iter(log_scores.values())))
+def confidence(log_scores: Any) -> Any:
+    """Return −log(1 − p), given log p: about 0 for unlikely labels, and large for near certain ones.
+
+    >>> confidence(np.log(np.array([0.0001, 0.5, 0.99]))).round(2).tolist()
+    [0.0, 0.69, 4.61]
+    """
+    # Scores of float32 may round to 1.
+    return -np.log(np.maximum(-np.expm1(np.minimum(log_scores, 0)), _NEAREST))
 
 
 def restore_blend(content: Any) -> Blend:
     """Return the blend that a manifest describes; raise a `ValueError` if it describes none."""
-    weights = content["weights"]
-    numbers = all(type(weight) in (int, float) and 0 <= weight <= _MAX_WEIGHT for weight in weights.values())
-    is_paper = content["kind"] == PaperBlend.kind and set(weights) == {"classifier", "nearness"}
-    if numbers and is_paper and weights["classifier"] <= 1:
-        return PaperBlend(float(weights["classifier"]))
-    if numbers and content["kind"] == LogLinearBlend.kind and weights:
-        return LogLinearBlend({name: float(weight) for name, weight in weights.items()})
+    kind = content["kind"]
+    if kind == PaperBlend.kind and _are_numbers([content["beta"]], 0, 1):
+        return PaperBlend(float(content["beta"]))
+    if kind == LogisticBlend.kind and content["slopes"]:
+        slopes = {name: Slopes(*map(tuple, rows)) for name, rows in content["slopes"].items()}
+        rows, biases = [row for own in slopes.values() for row in own], content["biases"]
+        sizes = {len(row) for row in (*rows, biases)}
+        positive = all(_are_numbers(row, 0, _LARGEST) for row in rows)
+        if sizes == {N_GROUPS} and positive and _are_numbers(biases, -_LARGEST, _LARGEST):
+            return LogisticBlend(slopes, tuple(biases))
     raise ValueError(f"its manifest has a blend {content!r:.80}")
+
+
+def _are_numbers(values: Any, low: float, high: float) -> bool:
+    return all(type(value) in (int, float) and low <= value <= high for value in values)
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,12 @@ def find_candidates(views: Mapping[str, View], batch: Batch) -> Candidates:
     return Candidates(labels, log_scores)
 
 
+def score_all(views: Mapping[str, View], batch: Batch, labels: NDArray[np.int32]) -> Candidates:
+    """Return these labels as the candidates of every document, scored by every view."""
+    table = _allowed(np.tile(labels, (len(batch), 1)), batch)
+    return Candidates(table, {name: view.log_score(batch, table) for name, view in views.items()})
+
+
 def extended(candidates: Candidates, views: Mapping[str, View], name: str, view: View, batch: Batch) -> Candidates:
     """Return the candidates of some views and of one more, scored by all of them."""
     proposal = view.propose(batch, candidates.labels)

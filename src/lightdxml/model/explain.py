@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lightdxml.model.blend import rarity
 from lightdxml.model.model import Model, predict
@@ -65,10 +66,14 @@ def explain(
     X: csr_matrix | FeatureRows,
     k: int = 5,
     tail: float = 0.0,
+    allowed: NDArray[np.bool_] | None = None,
     texts: Texts | Sequence[str] | None = None,
 ) -> list[list[Explanation]]:
-    """Return explanations of the k best labels of each document; `texts` are the documents if they are texts."""
-    labels, scores = predict(model, X, k, tail)
+    """Return explanations of the k best labels of each document, among those that are allowed.
+
+    `texts` are the documents if they are texts.
+    """
+    labels, scores = predict(model, X, k, tail, allowed=allowed)
     written: Sequence[Mapping[str, str]] = [{}] * X.shape[0]
     if texts is not None and model.vectorizer is not None:
         written = written_terms(texts, model.vectorizer.settings)
@@ -86,7 +91,8 @@ def _explain(
     model: Model, batch: Batch, label: int, score: float, tail: float, written: Mapping[str, str]
 ) -> Explanation:
     views = {name: view for name, view in model.views.items() if model.blend.weights.get(name)}
-    total = model.blend.explain({name: view.contributions(batch, label) for name, view in views.items()})
+    parts = {name: view.contributions(batch, label) for name, view in views.items()}
+    total = model.blend.explain(parts, int(model.label_groups[label]))
     features, names = total.features, _feature_names(model, batch.X, written)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
     rare = float(rarity(model.label_frequency[label : label + 1], model.n_documents)[0])

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import Blend, TailShift, rarity, shifted, top_k
-from lightdxml.model.candidates import Candidates, find_candidates
+from lightdxml.model.blend import Blend, TailShift, frequency_groups, rarity, shifted, top_k
+from lightdxml.model.candidates import Candidates, find_candidates, score_all
 from lightdxml.text.tfidf import Vectorizer
 from lightdxml.views.base import Batch, View
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.kernels.sparse import FeatureRows
 
-_DOCUMENTS = 8192
+# Documents at a time. If only few labels are allowed, all of them are scored, and so many cells at a time.
+_DOCUMENTS, _FEW, _CELLS = 8192, 2000, 4_000_000
 
 
 class Label(NamedTuple):
@@ -68,6 +69,8 @@ class Model:
         What labels are called; their names in `label_names` are then URIs. None without a vocabulary.
     language
         The language of names to show; None for the most frequent one.
+    retired
+        Labels that are never suggested, ascending: the vocabulary has them no more.
     """
 
     views: Mapping[str, View]
@@ -85,6 +88,7 @@ class Model:
     never_own: bool = False
     vocabulary: Vocabulary | None = None
     language: str | None = None
+    retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
     @property
     def n_labels(self) -> int:
@@ -95,6 +99,20 @@ class Model:
     def label_ids(self) -> dict[str, int]:
         """The id of each label by its name; none without names."""
         return {name: label for label, name in enumerate(self.label_names or ())}
+
+    @cached_property
+    def label_groups(self) -> NDArray[np.uint8]:
+        """The group of each label by its number of training documents."""
+        return frequency_groups(self.label_frequency)
+
+    @cached_property
+    def allowed(self) -> NDArray[np.bool_] | None:
+        """Which labels may be suggested, one value per label; None if none of them is retired."""
+        if not len(self.retired):
+            return None
+        allowed = np.ones(self.n_labels, dtype=np.bool_)
+        allowed[self.retired] = False
+        return allowed
 
     def label(self, j: int) -> Label:
         """Return what is shown of a label.
@@ -117,6 +135,8 @@ class Model:
         found: dict[str, NDArray[Any]] = {"label_frequency": self.label_frequency}
         for view in self.views.values():
             found |= view.arrays()
+        if len(self.retired):
+            found["retired"] = self.retired
         return found if self.vectorizer is None else found | {"idf": self.vectorizer.idf}
 
     def quantize(self, precision: str) -> Model:
@@ -126,7 +146,7 @@ class Model:
 
 def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np.float32]:
     """Return the blended score of each candidate, shifted towards rare labels by `tail`."""
-    blended = model.blend.combine(candidates.log_scores)
+    blended = model.blend.combine(candidates.log_scores, model.label_groups[candidates.labels])
     strength = model.shift.strength(tail)
     if strength == 0:
         return blended
@@ -140,6 +160,7 @@ def predict(
     k: int = 5,
     tail: float = 0.0,
     own: NDArray[np.int32] | None = None,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
 
@@ -155,13 +176,18 @@ def predict(
         From 0, for precision, to 1, for rare labels.
     own
         A label per document that it cannot have, because it is that label; -1 for none.
+    allowed
+        Which labels may be suggested, as `lightdxml.model.rules` gives it; None for all that are not retired.
     """
     labels = np.empty((X.shape[0], k), dtype=np.int32)
     scores = np.empty((X.shape[0], k), dtype=np.float32)
-    for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
+    few = _few(allowed)
+    allowed = model.allowed if allowed is None else allowed
+    for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS if few is None else max(1, _CELLS // len(few))):
         # Slicing a matrix takes a tenth of a millisecond, prediction of one document a few.
-        batch = Batch(X if stop - start == X.shape[0] else X[start:stop], None if own is None else own[start:stop])
-        candidates = find_candidates(model.views, batch)
+        some = X if stop - start == X.shape[0] else X[start:stop]
+        batch = Batch(some, None if own is None else own[start:stop], allowed)
+        candidates = find_candidates(model.views, batch) if few is None else score_all(model.views, batch, few)
         labels[start:stop], scores[start:stop] = top_k(candidates.labels, score(model, candidates, tail), k)
     # Rounded label embeddings may be a little longer than 1, and a cosine then a little above 1.
     np.minimum(scores, 1, out=scores)
@@ -169,6 +195,13 @@ def predict(
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, 0
     return labels, scores
+
+
+def _few(allowed: NDArray[np.bool_] | None) -> NDArray[np.int32] | None:
+    """Return the labels that rules allow if they are few: the views might not propose k of them."""
+    if allowed is None or np.count_nonzero(allowed) > _FEW:
+        return None
+    return np.flatnonzero(allowed).astype(np.int32)
 
 
 def check_tail(tail: Any) -> None:

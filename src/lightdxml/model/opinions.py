@@ -90,33 +90,53 @@ class Opinions:
         return labels, scores
 
 
-def load(path: Path, model: Model) -> Opinions:
-    """Read the scores that another system gave to the labels of a model: see `lightdxml.data.scores`."""
+def load(path: Path, model: Model, allowed: NDArray[np.bool_] | None = None) -> Opinions:
+    """Read the scores that another system gave to the labels of a model: see `lightdxml.data.scores`.
+
+    Parameters
+    ----------
+    path
+        The file.
+    model
+        A trained model.
+    allowed
+        Which labels may be suggested, as `lightdxml.model.rules` gives it; None for all that are not retired.
+    """
     labels, scores = [], []
     ids: list[str | None] = []
-    unknown: dict[str, None] = {}
+    columns: dict[tuple[str, str], int | None] = {}
+    allowed = model.allowed if allowed is None else allowed
     for document in score_files.read(path):
-        row, values = _row(document, model, unknown)
+        row, values = _row(document, model, allowed, columns)
         ids.append(document.id)
         labels.append(row)
         scores.append(values)
-    table = np.stack(labels)
-    if unknown and not (table >= 0).any():
-        first = next(iter(unknown))
-        raise ValueError(f"the model knows none of the labels in {path}, such as {first!r}: check its URIs or names")
+    unknown = list(dict.fromkeys(uri or name for (uri, name), column in columns.items() if column is None))
+    if unknown and all(column is None for column in columns.values()):
+        raise ValueError(
+            f"the model knows none of the labels in {path}, such as {unknown[0]!r}: check its URIs or names"
+        )
     rows = None if ids[0] is None else {str(one): i for i, one in enumerate(ids)}
-    return Opinions(path, table, np.stack(scores), rows, list(unknown))
+    return Opinions(path, np.stack(labels), np.stack(scores), rows, unknown)
 
 
-def _row(document: ScoredDocument, model: Model, unknown: dict[str, None]) -> Ranking:
-    """Return the best labels of a document that the model knows, each once; note those that it does not know."""
+def _row(
+    document: ScoredDocument,
+    model: Model,
+    allowed: NDArray[np.bool_] | None,
+    columns: dict[tuple[str, str], int | None],
+) -> Ranking:
+    """Return the best allowed labels of a document, each once; `columns` takes those that were looked up."""
     found: dict[int, float] = {}
     own = model.label_ids.get(document.id) if model.never_own and document.id is not None else None
     for label in document.labels:
-        column = _column(label, model)
-        if column is None:
-            unknown.setdefault(label.uri or label.name)
-        elif label.score > 0 and column != own:
+        key = label.uri, label.name
+        if key not in columns:
+            columns[key] = _column(label, model)
+        column = columns[key]
+        if column is None or column == own or (allowed is not None and not allowed[column]):
+            continue
+        if label.score > 0:
             found[column] = max(found.get(column, 0.0), label.score)
     best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:DEPTH]
     labels, scores = np.full(DEPTH, -1, dtype=np.int32), np.zeros(DEPTH, dtype=np.float32)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lightdxml.config import from_json
 from lightdxml.data.vocabulary import Vocabulary
@@ -23,10 +24,10 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder
 from lightdxml.persistence.files import Content, map_file, map_files, release, sha256
 from lightdxml.text.tfidf import TextOptions, Vectorizer
-from lightdxml.views.base import ModelSizes, expect
+from lightdxml.views.base import ModelSizes, expect, in_range, is_ascending
 from lightdxml.views.registry import VIEWS
 
-FORMAT = 1
+FORMAT = 2
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
 _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
 _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
@@ -89,7 +90,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "config": asdict(model.config),
         "text": None if model.vectorizer is None else asdict(model.vectorizer.settings),
         "views": {name: view.facts() for name, view in model.views.items()},
-        "blend": {"kind": model.blend.kind, "weights": model.blend.weights},
+        "blend": model.blend.to_json(),
         "tail": asdict(model.shift),
         "n_features": model.n_features,
         "n_documents": model.n_documents,
@@ -256,6 +257,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         never_own=manifest.get("never_own") is True,
         vocabulary=_vocabulary(files, manifest),
         language=_language(manifest.get("language")),
+        retired=_retired(arrays, n_labels),
     )
 
 
@@ -281,6 +283,14 @@ def _language(code: Any) -> str | None:
     if code is not None and (not isinstance(code, str) or len(code) > _MAX_LANGUAGE):
         raise ValueError(f"its manifest has a language {code!r:.30}")
     return code
+
+
+def _retired(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:
+    retired = arrays.get("retired", np.empty(0, dtype=np.int32))
+    expect(retired, "retired", (len(retired),), np.int32)
+    if not in_range(retired, 0, n_labels) or not is_ascending(retired):
+        raise ValueError("its retired labels do not exist or are not ascending")
+    return retired
 
 
 def _vocabulary(files: dict[str, Content], manifest: dict[str, Any]) -> Vocabulary | None:

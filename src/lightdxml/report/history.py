@@ -69,10 +69,3 @@ def _with_epochs(history: History) -> Iterator[tuple[int, Entry]]:
     for entry in history:
         done += entry["phase"] == "classifier"
         yield done, entry
-
-
-def chosen_blend(history: History) -> Entry | None:
-    """Return the entry of the β and γ that were chosen; None if there was no such choice."""
-    entries = [entry for entry in history if entry["phase"] == "blend"]
-    # A later view with which γ would be 0 is not kept, and the choice before it stays.
-    return next((entry for entry in reversed(entries) if entry["gamma"]), entries[-1] if entries else None)

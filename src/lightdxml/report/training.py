@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lightdxml.model.blend import GROUP_NAMES, LogisticBlend
 from lightdxml.model.model import Model
 from lightdxml.plotting import BLUE, GREEN, ORANGE
 from lightdxml.report import figures
@@ -45,38 +46,48 @@ def training(history: History) -> str:
 
 def weights(model: Model, history: History) -> str:
     """Return the weight of each view, and the accuracy that other weights would have given."""
+    if isinstance(model.blend, LogisticBlend):
+        return _logistic_weights(model, model.blend, history)
     rows = [
         (text(name), text(view.about), f"{model.blend.weights.get(name, 0):.3g}") for name, view in model.views.items()
     ]
     shown = table(("view", "", "weight"), rows, words=(0, 1), kind="plain")
-    blend, kept, options = log.chosen_blend(history), log.kept_validation(history), model.config.blend
-    if blend is not None:
-        symbol, chosen = "γ", blend["gamma"]
-        points = [(gamma, metrics) for (beta, gamma), metrics in blend["grid"] if beta == blend["beta"]]
-        axis = "γ: 0 dense views only, 1 linear view only"
-        meaning = (
-            "The logarithm of a score is the weighted sum of the log-scores of the views. γ is the weight of the linear"
-            f" view. Of the rest, 1 − γ, the classifier gets the fraction β, here {blend['beta']:g}, and"
-            " nearness gets 1 − β."
-        )
-        rule = f"(averaged with neighboring values) are within {options.grid_tolerance:g} % of the best"
-    elif kept is not None:
-        symbol, chosen, points = "β", kept[1]["beta"], kept[1]["curve"]
-        axis = "β: 0 label embeddings only, 1 classifier only"
-        meaning = "The score is β · classifier + (1 − β) · nearness."
-        rule = f"are within {options.tolerance:g} points of the best"
-    elif history:
-        return shown + note("The logarithm of a score is the weighted sum of the log-scores of the views.")
-    else:
+    meaning, kept = "The score is β · classifier + (1 − β) · nearness.", log.kept_validation(history)
+    if kept is None:
         return shown + note("The model has no record of how the weights were chosen.")
+    chosen, points = kept[1]["beta"], kept[1]["curve"]
     if len(points) < 2:
-        return shown + note(f"{meaning} {symbol} is {chosen:g}; no other value was tried.")
-    rule = f"Of the values whose P@1, P@3 and P@5 on validation documents {rule}, the one with the best PSP is chosen."
-    chart = figures.trade_off(symbol, points, axis, (symbol, chosen))
-    caption = f"Accuracy by {symbol} on validation documents."
-    return side_by_side(
-        figure(chart, caption) + note(f"{meaning} {rule}"), shown + _curve_table(symbol, points, chosen)
+        return shown + note(f"{meaning} β is {chosen:g}; no other value was tried.")
+    rule = (
+        "Of the values whose P@1, P@3 and P@5 on validation documents are within"
+        f" {model.config.blend.tolerance:g} points of the best, the one with the best PSP is chosen."
     )
+    chart = figures.trade_off("β", points, "β: 0 label embeddings only, 1 classifier only", ("β", chosen))
+    caption = "Accuracy by β on validation documents."
+    return side_by_side(figure(chart, caption) + note(f"{meaning} {rule}"), shown + _curve_table("β", points, chosen))
+
+
+def _logistic_weights(model: Model, blend: LogisticBlend, history: History) -> str:
+    """Return the weights by number of training documents, and what each view that was tried adds."""
+    rows = [
+        *(
+            (f"{text(name)}, {what}", *(f"{one:.2f}" for one in row))
+            for name, slopes in blend.slopes.items()
+            for what, row in (("log p", slopes.low), ("−log(1 − p)", slopes.high))
+        ),
+        ("bias", *(f"{one:+.2f}" for one in blend.biases)),
+    ]
+    shown = table(("weight of view", *GROUP_NAMES), rows, words=(0,), kind="plain")
+    meaning = note(
+        "The score of a label is σ(bias + Σ weight · log p − weight · log(1 − p)) over the scores p of the views,"
+        " fitted to validation documents. Columns are numbers of training documents of a label."
+    )
+    tried = {entry["view"]: entry for entry in history if entry["phase"] == "view"}
+    if not tried:
+        return shown + meaning
+    gains = [(text(name), f"{one['gain']:+.2f}", f"{one['error']:.2f}") for name, one in tried.items()]
+    columns = ("view that was tried", "gain in mean P", "standard error")
+    return side_by_side(shown + meaning, table(columns, gains, words=(0,), kind="plain"))
 
 
 def _curve_table(symbol: str, points: Curve, chosen: float) -> str:

@@ -119,6 +119,23 @@ def fit(
     return vectorizer, transform(vectorizer, texts, memory_limit)
 
 
+def with_words(vectorizer: Vectorizer, names: Sequence[str], n_documents: int) -> Vectorizer:
+    """Return a vectorizer that knows all words of names: words that it does not know become its last features.
+
+    They have the weight of words that none of its documents has.
+
+    Examples
+    --------
+    >>> known = Vectorizer(["cat", "dog"], np.array([1, 2], dtype=np.float32))
+    >>> with_words(known, ["a big dog"], 100).vocabulary
+    ['cat', 'dog', 'big']
+    """
+    fields, known = Fields.of(names, language=vectorizer.settings.language), set(vectorizer.vocabulary)
+    new = sorted(word for word in _spell(fields, _words(fields)) if word not in known)
+    weights = np.full(len(new), np.log(1 + n_documents) + 1, dtype=np.float32)
+    return Vectorizer([*vectorizer.vocabulary, *new], np.append(vectorizer.idf, weights), vectorizer.settings)
+
+
 def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> int:
     """Return about how much memory `fit` takes, from the length of some texts.
 

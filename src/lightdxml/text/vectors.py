@@ -30,6 +30,8 @@ _MIN_COUNT = 2
 _SEEDS = 2**32  # the limit of NumPy's older generators, which gensim uses
 # fastText's default of 2 million rows for n-grams takes gigabytes, and few corpora need them.
 _BUCKETS = 100_000
+# As many as the usual files of word vectors have; further dimensions start at random.
+_TRAINED_DIMENSIONS = 100
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,33 @@ class _Sentences:
 
 def _hash(text: str) -> int:
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def initial_vectors(
+    source: str | Path | NDArray[np.float32] | None,
+    texts: Sequence[str] | None,
+    vocabulary: Sequence[str] | None,
+    dim: int,
+    seed: int,
+) -> NDArray[np.float32] | None:
+    """Return the word vectors that training starts from, None for random ones.
+
+    `source` is a file, `"train"` to train them on the texts, an array of them, or None.
+
+    >>> initial_vectors(None, None, None, 100, 0) is None
+    True
+    """
+    if source is None or isinstance(source, np.ndarray):
+        return source
+    if texts is None or vocabulary is None:
+        raise ValueError(
+            "word_vectors need texts, and X is a matrix: give texts, or an array of features × dim as word_vectors"
+        )
+    if source == "train":
+        found = train(texts, vocabulary, min(_TRAINED_DIMENSIONS, dim), seed)
+    else:
+        found = read(source, vocabulary)
+    return starting_vectors(found, dim, np.random.default_rng(seed))
 
 
 def starting_vectors(found: WordVectors, D: int, rng: np.random.Generator) -> NDArray[np.float32]:

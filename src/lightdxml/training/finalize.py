@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lightdxml.model.blend import Blend, LogLinearBlend, PaperBlend, TailShift
+from lightdxml.model.blend import Blend, PaperBlend, TailShift
 from lightdxml.model.candidates import Candidates, extended, find_candidates
 from lightdxml.model.model import Model
 from lightdxml.training import choose
@@ -17,7 +17,7 @@ from lightdxml.training.state import Best
 from lightdxml.views.base import View
 from lightdxml.views.registry import VIEWS
 
-# The views of the paper, which the cycle trains, and the one that stands beside them in the grid of β and γ.
+# The views of the paper, which the cycle trains, and the one to which they are compared.
 _DENSE, _LINEAR = ("nearness", "classifier"), "linear"
 
 
@@ -46,92 +46,75 @@ def dense_model(run: Run, best: Best) -> Model:
 
 
 class _BlendFit:
-    """The choice of the weights of all views on the validation documents.
+    """The choice of views, and of their weights, on the validation documents.
 
     Attributes
     ----------
     candidates
         Candidates of the validation documents, scored by all views so far.
-    shares
-        Weights of further views, relative to γ; absolute without a linear view.
-    chosen
-        β and γ: of the cycle and 0 without a linear view, 0 and 1 without dense views.
     """
 
     def __init__(self, run: Run) -> None:
         self.run = run
         self.batch = run.data.validation_batch
         self.candidates = find_candidates(run.views, self.batch)
-        self.shares: dict[str, float] = {}
-        self.chosen = (0.0, 1.0) if run.result is None else (run.result.beta, 0.0)
-        if self.has_grid:
-            self.chosen = self._choose_grid(self.candidates, {})
-            if self.chosen[1] == 0:
-                del run.views[_LINEAR]
+        if run.result is not None and _LINEAR in run.views:
+            found = self._gain(self.candidates, "classifier and nearness", [_LINEAR], list(run.views))
+            # They are trained already, so any gain is welcome. Few validation documents tell little.
+            least = -found.error if self._is_few else 0.0
+            if not self._is_kept(found, "classifier and nearness", least):
+                for name in _DENSE:
+                    del run.views[name]
                 self.candidates = find_candidates(run.views, self.batch)
 
     @property
-    def has_grid(self) -> bool:
-        """Whether there are dense views and a linear view, to be weighted against each other."""
-        return self.run.result is not None and _LINEAR in self.run.views
+    def _is_few(self) -> bool:
+        """Whether validation documents are too few to tell a small gain from chance."""
+        return len(self.batch) < self.run.config.blend.min_documents
 
     def blend(self) -> Blend:
         """Try all further views, each with the ones before it, and return the blend."""
-        for name in VIEWS:
-            if name not in (*_DENSE, _LINEAR):
-                self._try(name)
-        if not self.run.config.linear.enabled and not self.shares:
-            return PaperBlend(self.chosen[0])
-        return LogLinearBlend(choose.weights_of(*self.chosen, self.shares))
+        run, further = self.run, [name for name in VIEWS if name not in (*_DENSE, _LINEAR)]
+        for name in further:
+            self._try(name)
+        if not run.config.linear.enabled and not any(name in run.views for name in further):
+            assert run.result is not None
+            return PaperBlend(run.result.beta)
+        with run.phase("blend") as phase:
+            blend = choose.logistic_blend(run, self.candidates, list(run.views))
+            run.progress(phase, 1, weights=blend.to_json())
+        return blend
 
     def _try(self, name: str) -> None:
-        """Train a view; keep it if it adds enough precision, and choose β and γ again with it."""
-        run = self.run
-        view = VIEWS[name].train(run, lambda trial: self._share(name, trial)[0] > 0)
-        if view is None:
-            return
-        share, candidates = self._share(name, view)
-        if share == 0:
-            return
-        shares, chosen = {**self.shares, name: share}, self.chosen
-        if self.has_grid:
-            chosen = self._choose_grid(candidates, shares)
-            if chosen[1] == 0:
-                return  # the share of the view is one of γ
-        run.views[name] = view
-        self.candidates, self.shares, self.chosen = candidates, shares, chosen
+        """Train a view, and keep it if it adds enough precision."""
+        view = VIEWS[name].train(self.run, lambda trial: self._extended(name, trial) is not None)
+        candidates = None if view is None else self._extended(name, view)
+        if view is not None and candidates is not None:
+            self.run.views[name], self.candidates = view, candidates
 
-    def _share(self, name: str, view: View) -> tuple[float, Candidates]:
-        """Return the best share of a view, 0 if it adds too little, and the candidates with it."""
+    def _extended(self, name: str, view: View) -> Candidates | None:
+        """Return the candidates with those of another view; None if it adds too little."""
         run, options = self.run, self.run.config.blend
-        with run.phase("share") as phase:
-            candidates = extended(self.candidates, run.views, name, view, self.batch)
-            curve = choose.share_curve(run, candidates, self.chosen, self.shares, name)
-            share, metrics = choose.choose(curve, options.share_tolerance)
-            before = choose.weights_of(*self.chosen, self.shares)
-            after = choose.weights_of(*self.chosen, {**self.shares, name: share})
-            gain, error = choose.gain(run, candidates, before, after)
-            # With few validation documents there is no choice of a share: the view is kept unless it does harm.
-            is_enough = gain >= 0 if len(curve) == 1 else gain >= max(options.min_gain, options.min_errors * error)
-            if not is_enough:
-                share = 0.0
-            run.progress(phase, 1, view=name, share=share, gain=gain, error=error, curve=curve, **metrics)
-        outcome = f"kept with weight {after[name]:.2g}" if share else "dropped: the gain is too small"
-        run.say(f"{view.about}: {gain:+.2f} ± {error:.2f} points of mean P, {outcome}")
-        return share, candidates
+        candidates = extended(self.candidates, run.views, name, view, self.batch)
+        found = self._gain(candidates, name, list(run.views), [*run.views, name])
+        # With few validation documents the view is kept unless it clearly does harm.
+        least = -found.error if self._is_few else max(options.min_gain, options.min_errors * found.error)
+        return candidates if self._is_kept(found, view.about, least) else None
 
-    def _choose_grid(self, candidates: Candidates, shares: dict[str, float]) -> tuple[float, float]:
-        """Return the best β and γ."""
-        run = self.run
-        with run.phase("blend") as phase:
-            results = choose.grid(run, candidates, shares)
-            (beta, gamma), metrics = choose.choose_smooth(results, run.config.blend.grid_tolerance)
-            run.progress(phase, 1, beta=beta, gamma=gamma, grid=results, **metrics)
-        run.say(
-            f"blend: validation P@1 {metrics['P@1']:.2f}, PSP@1 {metrics['PSP@1']:.2f}, weight of the linear view"
-            f" γ {gamma:g}, of the classifier beside nearness β {beta:g}"
-        )
-        return beta, gamma
+    def _gain(self, candidates: Candidates, name: str, before: list[str], after: list[str]) -> choose.Gain:
+        with self.run.phase("view") as phase:
+            found = choose.gain(self.run, candidates, before, after)
+            self.run.progress(phase, 1, view=name, gain=found.mean, error=found.error)
+        return found
+
+    def _is_kept(self, found: choose.Gain, what: str, least: float) -> bool:
+        """Return whether views add enough, and say so; without a choice, all views are kept."""
+        if not choose.can_choose(self.run):
+            return True
+        is_kept = found.mean >= least
+        outcome = "kept" if is_kept else "dropped"
+        self.run.say(f"{what}: {found.mean:+.2f} ± {found.error:.2f} points of mean P, {outcome}")
+        return is_kept
 
 
 def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Model:
@@ -144,7 +127,7 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
     if candidates is None or len(needed) < len(run.views):
         candidates = find_candidates(needed, data.validation_batch)
     run.views = needed
-    scores = blend.combine(candidates.log_scores)
+    scores = blend.combine(candidates.log_scores, choose.label_groups(run)[candidates.labels])
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail
         lowest, highest = choose.choose_tail(run, candidates.labels, scores, default)

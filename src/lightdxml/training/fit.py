@@ -127,6 +127,8 @@ def hold_out(
 
     `own` are the labels that the documents, and those of dev, cannot have because they are these labels.
     """
+    n_documents, n_features = X.shape
+    config = resolved(config, n_documents, n_features, vectors is not None, names is not None)
     rows = split_rows(Y, config) if dev is None else None
     if dev is not None:
         parts, owns = (X, Y, *check_dev(dev, X, Y)), own or (None, None)
@@ -157,8 +159,9 @@ def train(
     """
     progress = progress or Progress(show=False)
     assert prepared.data is not None
-    n_documents, n_features = prepared.data.X.shape
-    config = resolved(config, n_documents, n_features, prepared.vectors is not None)
+    data, has_vectors = prepared.data, prepared.vectors is not None
+    config = resolved(config, data.n_documents, data.X.shape[1], has_vectors, data.names is not None)
+    del data
     history = History()
     with history.phase("compile"):
         compile_kernels(prepared.data, config, progress)

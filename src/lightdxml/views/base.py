@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.kernels.sparse import FeatureRows
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.names.forms import NameForms
 
 T = TypeVar("T")
 
@@ -39,10 +40,13 @@ class Batch:
     own
         A label per document that it cannot have, because it is that label; -1 for none. None if there are no such
         labels.
+    allowed
+        Which labels may be proposed, one value per label of the model; None for all of them.
     """
 
     X: csr_matrix | FeatureRows
     own: NDArray[np.int32] | None = None
+    allowed: NDArray[np.bool_] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -94,6 +98,34 @@ class ModelSizes:
 
 
 @dataclass(frozen=True)
+class NewLabels:
+    """Labels that a trained model gets without training, by their names.
+
+    Attributes
+    ----------
+    names
+        The names of all labels as features. Features for new words come after those of the model.
+    n_labels
+        Number of labels. New ones come after those of the model.
+    untrained
+        Labels that are known by their names alone, ascending: new ones, and others without training documents whose
+        names have changed.
+    examples
+        Trained labels that are most like these, ascending: what they have is what a name is worth.
+    """
+
+    names: NameForms
+    n_labels: int
+    untrained: NDArray[np.int32]
+    examples: NDArray[np.int32]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.names.terms.shape[1])
+
+
+@dataclass(frozen=True)
 class ViewMemory:
     """The memory of one view, in bytes.
 
@@ -130,7 +162,7 @@ class View(Protocol):
     requires: ClassVar[tuple[str, ...]]
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
-        """Return candidates that are not among the known ones of each document; None if the view has none to offer."""
+        """Return candidates that are allowed and not among the known ones of each document; None for none at all."""
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the log-score, at most 0, of these labels of each document; any finite number for label -1."""
@@ -153,6 +185,9 @@ class View(Protocol):
 
     def quantize(self, precision: str) -> View:
         """Return a smaller view that says nearly the same: `int8` or `float16`."""
+
+    def with_labels(self, new: NewLabels) -> View:
+        """Return the view with new labels and names, without training; trained weights stay as they are."""
 
     def summary(self) -> str:
         """Return what `lightdxml info` says about the view."""

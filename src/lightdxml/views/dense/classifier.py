@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,15 @@ class ClassifierView:
         elif precision == "float16" and W.dtype == np.float32:
             W = rounded(W, precision)
         return replace(self, encoder=self.encoder.quantize(precision), W=W)
+
+    def with_labels(self, new: NewLabels) -> ClassifierView:
+        """Return the view in which untrained labels have the mean weights of labels like them."""
+        some = new.examples if len(new.examples) else np.arange(len(self.W))
+        mean = dequantize_classifier(self.W[some]).mean(axis=0, keepdims=True)
+        row = quantize_int8(mean[:, :-1], mean[:, -1]) if self.W.dtype == np.int8 else mean.astype(self.W.dtype)
+        W = np.concatenate([self.W, np.repeat(row, new.n_labels - len(self.W), axis=0)])
+        W[new.untrained] = row
+        return ClassifierView(self.encoder.with_features(new.n_features), W)
 
     def summary(self) -> str:
         """Return the size of the classifier."""

@@ -62,6 +62,11 @@ class Encoder:
         """Return a copy with word vectors of lower precision."""
         return replace(self, vectors=quantized(self.vectors, precision))
 
+    def with_features(self, n: int) -> Encoder:
+        """Return an encoder of n features; those that it does not know change no embedding."""
+        more = np.zeros((n - len(self.vectors), self.vectors.shape[1]), dtype=self.vectors.dtype)
+        return replace(self, vectors=np.concatenate([self.vectors, more]))
+
     def arrays(self) -> Arrays:
         """Return all arrays by name."""
         arrays: Arrays = {"encoder.vectors": self.vectors}

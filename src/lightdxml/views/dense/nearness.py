@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import index as indexes
-from lightdxml.index.base import Index
-from lightdxml.kernels.precision import dequantize
+from lightdxml.index.base import Index, Neighbors
+from lightdxml.kernels.precision import dequantize, quantize_int8
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range, is_ascending
 from lightdxml.views.dense.encoder import (
     Encoder,
     check_scales,
     directions_of,
+    encode,
     expect_vectors,
     feature_embeddings,
+    normalized,
     quantized,
     restore_encoder,
 )
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 _PREFIX = "nearness."
 
@@ -60,13 +62,20 @@ class NearnessView:
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the shortlist S_k of each document (Equation 6); known labels are scored too."""
-        rows, cosines = self.index.search(directions_of(self.encoder, batch), self.shortlist_size)
+        rows, cosines = self._nearest(batch)
         labels = self.labels[rows]
         if known.shape[1]:
             repeated = (labels[:, :, None] == known[:, None, :]).any(axis=2)
             labels = np.where(repeated, np.int32(-1), labels)
             cosines = np.concatenate([self.log_score(batch, known) + 1, cosines], axis=1)
         return Proposal(labels, cosines - 1)
+
+    def _nearest(self, batch: Batch) -> Neighbors:
+        """Return the rows of the nearest labels that are allowed, and their cosines."""
+        queries, k = directions_of(self.encoder, batch), self.shortlist_size
+        if batch.allowed is None:
+            return self.index.search(queries, k)
+        return indexes.search_some(self.index, queries, k, batch.allowed[self.labels])
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return cosine − 1 of these labels; −2, the lowest, for labels without an embedding."""
@@ -123,6 +132,18 @@ class NearnessView:
         index = indexes.restore(self.index.kind, vectors, self.index.arrays())
         return replace(self, encoder=self.encoder.quantize(precision), index=index)
 
+    def with_labels(self, new: NewLabels) -> NearnessView:
+        """Return the view in which untrained labels lie where documents of their names would."""
+        encoder = self.encoder.with_features(new.n_features)
+        added = normalized(encode(encoder, new.names.by_label(new.n_labels)[new.untrained]))
+        is_known = added.any(axis=1)
+        kept = ~np.isin(self.labels, new.untrained)
+        labels = np.concatenate([self.labels[kept], new.untrained[is_known]])
+        vectors = np.concatenate([self.index.vectors[kept], _like(self.index.vectors, added[is_known])])
+        order = np.argsort(labels, kind="stable")
+        index = indexes.build(vectors[order], self.index.kind, k=self.shortlist_size)
+        return NearnessView(encoder, labels[order], index, self.shortlist_size)
+
     def summary(self) -> str:
         """Return the size of the index and how it is searched."""
         vectors = f"{len(self.labels):,} label embeddings × {self.encoder.dim} dimensions, {self.index.vectors.dtype}"
@@ -142,3 +163,8 @@ class NearnessView:
         """Return the view with labels that only held-out documents have, if there are any."""
         assert run.result is not None
         return run.result.with_new_labels(run) or self
+
+
+def _like(vectors: NDArray[Any], rows: NDArray[np.float32]) -> NDArray[Any]:
+    """Return rows in the precision of vectors."""
+    return quantize_int8(rows) if vectors.dtype == np.int8 else rows.astype(vectors.dtype)

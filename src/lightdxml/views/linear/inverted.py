@@ -91,11 +91,12 @@ def restore_index(arrays: Arrays, prefix: str, n_features: int, n_classes: int) 
 
 
 def search(
-    index: InvertedIndex, batch: Batch, k: int, known: NDArray[np.int32]
+    index: InvertedIndex, batch: Batch, k: int, known: NDArray[np.int32], allowed: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the k best classes of each document that are not known, their margins, and the margins of the known ones.
 
-    The order within a row is arbitrary; -1 for none.
+    The order within a row is arbitrary; -1 for none. Only classes that are allowed are found, None for all; those that
+    are known must be allowed.
 
     Examples
     --------
@@ -113,15 +114,18 @@ def search(
     margins = np.empty(found.shape, dtype=np.float32)
     known_margins = np.empty(known.shape, dtype=np.float32)
     documents, postings = batch.documents, index.postings
+    # Other classes have the lowest margin that there is: they are found last, if at all.
+    biases = index.biases if allowed is None else np.where(allowed, index.biases, np.float32(-np.inf))
 
     def run(bounds: tuple[int, int]) -> None:
         totals, marks = _zeros(n_classes)
         inverted_index.search(
-            *bounds, documents, postings, index.biases, index.dense, known, totals, marks, found, margins,
-            known_margins,
-        )  # fmt: skip
+            *bounds, documents, postings, biases, index.dense, known, totals, marks, found, margins, known_margins
+        )
 
     parallel.run(run, parallel.fixed_chunks(n, _DOCUMENTS))
+    if allowed is not None:
+        found[np.isneginf(margins)] = -1
     return found, margins, known_margins
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class LinearView:
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the labels of the largest margins; one pass over the index scores the known labels too."""
-        labels, margins, known_margins = search(self.index, batch, self.proposals, known)
+        labels, margins, known_margins = search(self.index, batch, self.proposals, known, batch.allowed)
         every = np.concatenate([known, labels], axis=1)
         return Proposal(labels, log_sigmoid(np.concatenate([known_margins, margins], axis=1), every))
 
@@ -87,6 +87,12 @@ class LinearView:
     def quantize(self, precision: str) -> LinearView:
         """Return the view with weights of lower precision."""
         return replace(self, index=self.index.quantize(precision))
+
+    def with_labels(self, new: NewLabels) -> LinearView:
+        """Return the view with names as weights of untrained labels."""
+        from lightdxml.views.linear.grow import with_labels
+
+        return with_labels(self, new)
 
     def summary(self) -> str:
         """Return the number of weights."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 _MAX_PROPOSALS = 1 << 16
 # Names of candidates that are scored together.
@@ -62,7 +62,8 @@ class NamesView:
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the labels of the names that cover the most, and explain the most of the document."""
         none = np.empty((len(batch), 0), dtype=np.int32)
-        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none)[0]
+        allowed = None if batch.allowed is None else batch.allowed[self.labels]
+        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none, allowed)[0]
         labels = np.where(names >= 0, self.labels[names], -1).astype(np.int32)
         labels = without_repeats(known, labels)
         every = np.concatenate([known, labels], axis=1)
@@ -169,6 +170,20 @@ class NamesView:
     def quantize(self, precision: str) -> NamesView:
         """Return the view with shares of lower precision."""
         return replace(self, index=self.index.quantize(precision))
+
+    def with_labels(self, new: NewLabels) -> NamesView:
+        """Return the view with these names; new labels have no training documents."""
+        from lightdxml.views.linear.solver import inverted_rows
+
+        names, more = new.names, new.n_labels - len(self.frequency)
+        return replace(
+            self,
+            index=inverted_rows(names.shares, self.index.weights.dtype.name),
+            labels=names.labels,
+            terms=groups_of(names.n_terms, TERMS),
+            ambiguity=groups_of(names.ambiguity, AMBIGUITY),
+            frequency=np.append(self.frequency, groups_of(np.zeros(more, dtype=np.int32), FREQUENCY)),
+        )
 
     def summary(self) -> str:
         """Return the number of names and labels."""

@@ -142,11 +142,11 @@ def joined_clusters(
         return clusters
     joined: NDArray[np.int32] = clusters.copy()
     centroids = named_centroids(data, name_weight)
-    joined[new] = clusters[data.memo(("nearest", len(new)), lambda: _nearest_labels(centroids, new, known))]
+    joined[new] = clusters[data.memo(("nearest", len(new)), lambda: nearest_labels(centroids, new, known))]
     return joined
 
 
-def _nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
+def nearest_labels(centroids: csr_matrix, labels: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the known label with the nearest centroid for each of these labels."""
     rows = csr_matrix(centroids[known])
     # What labels have in common tells little, and takes most of the time.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
-    from lightdxml.views.base import View
+    from lightdxml.views.base import NewLabels, View
 
 # Nodes of candidates that are scored together.
 _NODES = 2_000_000
@@ -149,6 +149,12 @@ class TreeView:
     def quantize(self, precision: str) -> TreeView:
         """Return the view with weights of lower precision."""
         return TreeView(tuple(tree.quantize(precision) for tree in self.trees))
+
+    def with_labels(self, new: NewLabels) -> TreeView:
+        """Return the trees with untrained labels next to the labels with the nearest names."""
+        from lightdxml.views.tree.grow import with_labels
+
+        return with_labels(self, new)
 
     def summary(self) -> str:
         """Return the number of trees and weights."""

@@ -1,0 +1,55 @@
+"""Options that say which labels may be suggested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lightdxml.data.vocabulary import Vocabulary
+    from lightdxml.model.model import Model
+
+# Labels to include and to exclude, as `rank` and `allowed_labels` take them.
+Rules = Mapping[str, list[str] | None]
+
+_rule = partial(typer.Option, metavar="URI", rich_help_panel="Labels", show_default=False)
+Include = Annotated[list[str] | None, _rule("--include", help="Suggest no labels but this one. Repeatable.")]
+Exclude = Annotated[list[str] | None, _rule("--exclude", help="Do not suggest this label. Repeatable.")]
+IncludeBranch = Annotated[
+    list[str] | None,
+    _rule("--include-branch", help="Suggest no labels but this concept and those below it. Repeatable."),
+]
+ExcludeBranch = Annotated[
+    list[str] | None,
+    _rule("--exclude-branch", help="Suggest neither this concept nor those below it. Repeatable."),
+]
+
+
+def rules_of(
+    model: Model,
+    include: list[str] | None,
+    exclude: list[str] | None,
+    include_branch: list[str] | None,
+    exclude_branch: list[str] | None,
+) -> Rules:
+    """Return the labels to include and to exclude, branches as the labels in them; None without such rules."""
+    pairs = (("include", include, include_branch), ("exclude", exclude, exclude_branch))
+    return {rule: _labels(model, rule, labels, branches) for rule, labels, branches in pairs}
+
+
+def _labels(model: Model, rule: str, labels: list[str] | None, branches: list[str] | None) -> list[str] | None:
+    if not labels and not branches:
+        return None
+    vocabulary = _with_hierarchy(model.vocabulary, f"--{rule}-branch") if branches else None
+    below = [] if vocabulary is None else [vocabulary.branch(uri) for uri in vocabulary.uris(branches or ())]
+    return [*(labels or ()), *(uri for branch in below for uri in sorted(branch))]
+
+
+def _with_hierarchy(vocabulary: Vocabulary | None, option: str) -> Vocabulary:
+    """Return a vocabulary that has branches, or raise a `ValueError`."""
+    if vocabulary is None or not any(concept.broader for concept in vocabulary.concepts):
+        raise ValueError(f"{option} needs a vocabulary with a hierarchy, and the model has none: SKOS files have one")
+    return vocabulary

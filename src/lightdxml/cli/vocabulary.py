@@ -1,0 +1,111 @@
+"""`lightdxml vocabulary`: inspect vocabularies, and give a trained model another one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lightdxml.cli.output import Encoding, Json, ModelFolder, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
+    from lightdxml.vocabulary_update import Changes
+
+app = typer.Typer(
+    help="Inspect vocabularies of labels, and give a trained model another one.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A vocabulary: TSV, CSV or SKOS.", show_default=False)]
+_SHOWN = 3
+
+
+@app.command()
+def info(file: File, json: Json = False, encoding: Encoding = "utf-8") -> None:
+    """Show what a vocabulary contains: concepts, languages, names, hierarchy.
+
+    Example: `lightdxml vocabulary info stw.ttl.gz`
+    """
+    from lightdxml.data.vocabulary import Vocabulary
+    from lightdxml.data.vocabulary_statistics import describe
+
+    vocabulary = Vocabulary.load(file, encoding=encoding)
+    figures = describe(vocabulary)
+    if json:
+        print_json(asdict(figures))
+        return
+    languages = ", ".join(f"{language or 'not named'} {count:,}" for language, count in figures.languages.items())
+    first = vocabulary.concepts[0]
+    rows = [
+        ("concepts", f"{figures.concepts:,}", ""),
+        ("names", f"{figures.names:,}", "preferred and alternative ones"),
+        ("languages", f"{len(figures.languages)}", f"concepts with a name: {languages}"),
+        ("with a notation", f"{figures.notations:,}", ""),
+        ("below another concept", f"{figures.narrower:,}", "branches can be included and excluded"),
+        ("with a name of another", f"{figures.ambiguous:,}", "as labels in data, they need URIs"),
+        ("first concept", "", f"{first.uri} {vocabulary.name(first.uri)}"),
+    ]
+    print_table(str(file), ("", "", ""), rows)
+
+
+@app.command()
+def update(
+    model: ModelFolder,
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for the new model. Default: it replaces the old one.", metavar="NEW"),
+    ] = None,
+    retire: Annotated[bool, typer.Option("--retire", help="Retire labels that have training documents too.")] = False,
+    json: Json = False,
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Rename, retire and add the labels of a trained model, without training.
+
+    FILE is the whole vocabulary. New concepts become labels, which are suggested where texts contain their names.
+    Labels that it has no more, or that are deprecated, are never suggested again. Labels keep their ids.
+
+    Example: `lightdxml vocabulary update my-model vocabulary.ttl`
+    """
+    from lightdxml import __version__
+    from lightdxml.data.vocabulary import Vocabulary
+    from lightdxml.model import store
+    from lightdxml.vocabulary_update import update_vocabulary
+
+    target = model if out is None else out
+    store.check_target(target)
+    vocabulary = Vocabulary.load(file, encoding=encoding)
+    start, stored = time.perf_counter(), store.load(model)
+    updated, changes = update_vocabulary(stored.model, vocabulary, retire=retire)
+    counts = {name: found if isinstance(found, int) else len(found) for name, found in asdict(changes).items()}
+    entry = {"refresh": 0, "phase": "vocabulary", "seconds": time.perf_counter() - start, **counts}
+    store.save(updated, target, __version__, [*stored.history, entry])
+    if json:
+        print_json({"model": str(target), "labels": updated.n_labels, **asdict(changes)})
+        return
+    print_table(f"{model} → {target}", ("", "labels", ""), _rows(changes, updated))
+    say(f"The model is in {target}. It has {updated.n_labels:,} labels, {len(updated.retired):,} of them retired.")
+
+
+def _rows(changes: Changes, model: Model) -> list[tuple[str, str, str]]:
+    def row(what: str, uris: list[str]) -> tuple[str, str, str]:
+        labels = [model.label(model.label_ids[uri]) for uri in uris[:_SHOWN]]
+        some = [f"{one.name} <{one.id}>" for one in labels]
+        return what, f"{len(uris):,}", ", ".join([*some, "…"] if len(uris) > _SHOWN else some)
+
+    rows = [row(what, getattr(changes, what)) for what in ("added", "renamed", "retired")]
+    if changes.restored:
+        rows.append(row("restored", changes.restored))
+    rows.append(("unchanged", f"{changes.unchanged:,}", ""))
+    if changes.new_words:
+        rows.append(
+            ("with new words alone", f"{changes.new_words:,}", "added ones of whose names the model knew no word")
+        )
+    if changes.outside:
+        rows.append(("not in the vocabulary", f"{changes.outside:,}", "labels of the data: they stay as they are"))
+    return rows
