@@ -16,7 +16,7 @@ from typing import Any
 
 from measure import alone, timed
 
-from lightdxml.cli.measure import by_frequency, inputs_of, measure
+from lightdxml.cli.measure import inputs_of, measure
 from lightdxml.data import load
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.estimator import LightDXML
@@ -44,7 +44,7 @@ def trained_and_measured(
         estimator.save(Path(saved) / "model")
         size = sum(one.stat().st_size for one in (Path(saved) / "model").iterdir()) / 1e6
     found = measure(estimator, data, tail)
-    groups = " / ".join(f"{one.recall[10]:.1f}" if one.pairs else "–" for one in by_frequency(found))
+    groups = " / ".join(f"{one.recall['R@10']:.1f}" if one.pairs else "–" for one in found.groups)
     cells = [" / ".join(f"{found.metrics[f'{one}@{k}']:.2f}" for k in (1, 3, 5)) for one in ("P", "PSP")]
     weights = ", ".join(f"{view} {weight:.2g}" for view, weight in estimator.model_.blend.weights.items() if weight)
     return [*cells, groups, f"{seconds:.1f}", f"{size:.1f}", weights]

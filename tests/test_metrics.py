@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, random_array
 
-from lightdxml.metrics import evaluate, inverse_propensity
+from lightdxml.metrics import evaluate, inverse_propensity, recall_by_frequency
 
 napkin = pytest.importorskip("napkinxc.metrics")
 
@@ -269,3 +269,22 @@ def test_invalid_input_is_rejected(predicted: Any, kwargs: Any, message: str) ->
 def test_empty_labels_are_rejected() -> None:
     with pytest.raises(ValueError, match="nothing to evaluate"):
         evaluate(csr_matrix((0, 3)), np.empty((0, 1), dtype=int))
+
+
+def test_recall_by_frequency_counts_labels_with_no_few_and_more_documents() -> None:
+    Y = csr_matrix([[1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 1]])
+    ranked = [[1, 0], [3, 1], [0, 2]]
+    groups = recall_by_frequency(Y, ranked, np.array([0, 1, 5, 6]), k=(1, 2))
+    assert [(one.documents, one.labels, one.pairs) for one in groups] == [
+        ("0", 1, 1),
+        ("1 to 5", 2, 3),
+        ("more than 5", 1, 2),
+    ]
+    assert [one.recall["R@1"] for one in groups] == pytest.approx([0, 100 / 3, 50])
+    assert [one.recall["R@2"] for one in groups] == pytest.approx([100, 200 / 3, 50])
+
+
+def test_ignored_pairs_do_not_count_as_missed_in_recall_by_frequency() -> None:
+    Y, frequency = csr_matrix([[1, 1]]), np.array([9, 9])
+    (_, _, group) = recall_by_frequency(Y, [[0, 1]], frequency, k=1, ignore=[[0, 0]])
+    assert (group.pairs, group.recall) == (1, {"R@1": 100.0})

@@ -19,9 +19,6 @@ from lightdxml.text.tfidf import TextOptions
 from lightdxml.validation import check_labels, check_lengths
 from lightdxml.views.names.forms import NameForms
 
-# Names of one label that are looked for.
-_MOST_NAMES = 16
-
 
 def with_vocabulary(
     Y: csr_matrix, names: list[str] | None, dev: tuple[Any, ...] | None, vocabulary: Vocabulary
@@ -53,7 +50,7 @@ def label_texts(
     if names is None:
         return None
     if vocabulary is not None:
-        return [list(vocabulary.texts(name, language)[:_MOST_NAMES]) for name in names]
+        return [list(vocabulary.texts(name, language)) for name in names]
     return [[name] for name in names] if are_words(names, texts) else None
 
 

@@ -25,6 +25,8 @@ Cutoffs: TypeAlias = "int | Iterable[int]"
 T = TypeVar("T")
 
 _CHUNK_ROWS = 1 << 14
+# Labels by their number of training documents: the first number of each group.
+_GROUPS = {"0": 0, "1 to 5": 1, "more than 5": 6}
 
 
 def inverse_propensity(Y_train: csr_matrix, A: float = 0.55, B: float = 1.5) -> NDArray[np.float64]:
@@ -97,16 +99,77 @@ def evaluate(
     return result | _label_means(compared, cutoffs)
 
 
-def document_precision(Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5)) -> NDArray[np.float64]:
-    """Return the precision of each document in percent, in the mean over these cut-offs.
+def document_precision(
+    Y_true: csr_matrix, predicted: Predictions, k: Sequence[int] = (1, 3, 5), ignore: Ignore = None
+) -> NDArray[np.float64]:
+    """Return the precision of each document in percent, in the mean over these cut-offs; `ignore` as in `evaluate`.
 
     >>> from scipy.sparse import csr_matrix
     >>> document_precision(csr_matrix([[1, 0, 1], [0, 1, 0]]), [[0, 1], [0, 1]], k=(1, 2)).tolist()
     [75.0, 25.0]
     """
-    hits = _compare(Y_true, predicted, _check_cutoffs(k), None).hits
+    hits = _compare(Y_true, predicted, _check_cutoffs(k), ignore).hits
     precision: NDArray[np.float64] = 100 * np.mean([hits[:, :cut].sum(axis=1) / cut for cut in k], axis=0)
     return precision
+
+
+@dataclass(frozen=True)
+class FrequencyGroup:
+    """Labels with about as many training documents, and how many of their occurrences are found.
+
+    Attributes
+    ----------
+    documents
+        The numbers of training documents, such as `1 to 5`.
+    labels, pairs
+        Labels that occur, and their occurrences: pairs of document and label.
+    recall
+        The percentage of occurrences among the first k predictions of their documents, as `R@k`.
+    """
+
+    documents: str
+    labels: int
+    pairs: int
+    recall: dict[str, float]
+
+
+def recall_by_frequency(
+    Y_true: csr_matrix,
+    predicted: Predictions,
+    frequency: NDArray[np.integer[Any]],
+    k: Cutoffs = (5, 10),
+    ignore: Ignore = None,
+) -> list[FrequencyGroup]:
+    """Return the recall of labels by their number of training documents: 0, 1 to 5, and more.
+
+    Parameters
+    ----------
+    Y_true, predicted, k, ignore
+        As in `evaluate`.
+    frequency
+        Training documents per label.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> groups = recall_by_frequency(csr_matrix([[1, 1], [0, 1]]), [[1], [1]], np.array([0, 7]), k=5)
+    >>> [(one.documents, one.pairs, one.recall) for one in groups]
+    [('0', 1, {'R@5': 0.0}), ('1 to 5', 0, {'R@5': 0.0}), ('more than 5', 2, {'R@5': 100.0})]
+    """
+    cutoffs = _check_cutoffs(k)
+    compared = _compare(Y_true, predicted, cutoffs, ignore)
+    group_of = np.searchsorted(list(_GROUPS.values()), frequency, side="right") - 1
+    true = np.bincount(compared.Y.indices, minlength=compared.Y.shape[1])
+    pairs = np.bincount(group_of, weights=true, minlength=len(_GROUPS))
+    labels = np.bincount(group_of[true > 0], minlength=len(_GROUPS))
+    recall: dict[str, NDArray[np.float64]] = {}
+    for cut in cutoffs:
+        found = compared.ranked[:, :cut][compared.hits[:, :cut]]
+        recall[f"R@{cut}"] = 100 * np.bincount(group_of[found], minlength=len(_GROUPS)) / np.maximum(pairs, 1)
+    return [
+        FrequencyGroup(name, int(labels[i]), int(pairs[i]), {cut: float(values[i]) for cut, values in recall.items()})
+        for i, name in enumerate(_GROUPS)
+    ]
 
 
 @dataclass(frozen=True)

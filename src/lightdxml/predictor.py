@@ -168,8 +168,10 @@ class Predictor:
         check_tail(tail)
         allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):
-            features = self._features([X] if isinstance(X, str) else X)
-            rows = explaining.explain(self.model, features, min(int(k), self.model.n_labels), float(tail), allowed)
+            texts = texts_of([X] if isinstance(X, str) else X)
+            features = self._features(X if texts is None else texts)
+            k = min(int(k), self.model.n_labels)
+            rows = explaining.explain(self.model, features, k, float(tail), allowed, texts)
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> csr_matrix | FeatureRows:

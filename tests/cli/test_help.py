@@ -22,6 +22,7 @@ COMMANDS = (
     "predict",
     "explain",
     "evaluate",
+    "weigh",
     "report",
     "info",
     "compress",

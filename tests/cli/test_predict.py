@@ -297,7 +297,21 @@ def test_a_vocabulary_is_shown_as_names_and_given_to_programs_as_uris(tmp_path: 
     (found,) = json.loads(run("predict", tmp_path / "model", tmp_path / "new.txt", "-k", "1", "--json"))["labels"]
     assert (found["uri"], found["label"], found["notation"]) == ("urn:x:hamster", "hamster", "C9")
     explained = run("explain", tmp_path / "model", "my hamster", "-k", "1", "--json")
-    assert json.loads(explained)[0]["uri"] == "urn:x:hamster"
+    (found,) = json.loads(explained)
+    assert (found["uri"], found["label"], found["notation"]) == ("urn:x:hamster", "hamster", "C9")
+    assert found["name_match"] == "hamster"
+    shown = run("explain", tmp_path / "model", "my hamster", "-k", "1")
+    assert "hamster  C9  " in shown
+    assert "the label's name occurs in the text: hamster" in shown
+
+
+def test_explanations_tell_concepts_of_one_name_apart(tmp_path: Path) -> None:
+    concepts = [Concept("urn:1", {"": ("bank",)}), Concept("urn:2", {"": ("bank",)})]
+    texts, labels = ["money in the bank", "the bank of a river"] * 10, [["urn:1"], ["urn:2"]] * 10
+    LightDXML(dim=8, epochs=2).fit(texts, labels, vocabulary=Vocabulary(concepts)).save(tmp_path / "model")
+    shown = run("explain", tmp_path / "model", "bank", "-k", "2")
+    assert "bank <urn:1>  0." in shown
+    assert "bank <urn:2>  0." in shown
 
 
 def test_labels_that_are_not_in_the_vocabulary_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.data import Dataset, Split, Texts, save
+from lightdxml.data.vocabulary import Concept, Vocabulary
 from lightdxml.model.blend import GROUP_NAMES, LogisticBlend
 from lightdxml.report import analysis, training
 from tests.support.commands import run
@@ -129,6 +130,30 @@ def test_the_figures_are_those_of_evaluate(folder: Path, page: str) -> None:
     for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1"):
         cells = "".join(f'<td class="number">{figures[f"{name}@{k}"]:.2f}</td>' for k in (1, 3, 5))
         assert f"<td>{name}</td>{cells}" in page
+
+
+def test_recall_of_rare_labels_is_that_of_evaluate(folder: Path, page: str) -> None:
+    figures = json.loads(run("evaluate", folder / "model", folder / "tiny", "--json"))
+    (group,) = [one for one in figures["recall_by_training_documents"] if one["labels"]]
+    cells = "".join(f'<td class="number">{group[f"R@{k}"]:.2f}</td>' for k in (5, 10))
+    assert re.search(rf'<td>{group["training_documents"]}</td><td class="number">2</td>.*{cells}', page)
+
+
+def test_concepts_have_name_notation_and_uri_on_the_page(tmp_path: Path) -> None:
+    texts, labels = ["a purring cat", "a barking dog"] * 10, [["urn:1"], ["urn:2"]] * 10
+    animals = [Concept("urn:1", {"en": ("pet",)}, "P1"), Concept("urn:2", {"en": ("pet",)})]
+    more = [Concept('urn:"<b>', {"en": ("bird",)}), Concept("urn:4", {"en": ("fish",)})]
+    trained = LightDXML(dim=8, epochs=2).fit(texts, labels, vocabulary=Vocabulary([*animals, *more]))
+    trained.save(tmp_path / "model")
+    lines = [{"text": "a cat", "labels": ["urn:1"]}, {"text": "an unknown animal", "labels": ["fish", 'urn:"<b>']}]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run("report", tmp_path / "model", "--data", tmp_path / "data.jsonl", "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert {"P1", "urn:1", "urn:4", "fish"} <= set(read(page).words)
+    chips = re.findall(r"<li class.*?</li>", page, re.DOTALL)
+    assert any("<bdi>urn:2</bdi>" in chip for chip in chips), "two concepts of one name cannot be told apart"
+    assert not any("<bdi>urn:4</bdi>" in chip for chip in chips)
+    assert 'title="urn:&quot;&lt;b&gt;"' in page
 
 
 def test_hostile_names_and_texts_are_escaped(page: str) -> None:

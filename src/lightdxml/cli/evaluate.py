@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lightdxml.cli.measure import CUTS, DEPTH, Measured, by_frequency, measure
+from lightdxml.cli.measure import CUTS, Measured, measure
+from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Encoding,
     Json,
@@ -13,6 +14,7 @@ from lightdxml.cli.output import (
     Separator,
     Source,
     Tail,
+    distinct_names,
     print_json,
     print_table,
     say,
@@ -35,6 +37,8 @@ def run(
     exclude: Exclude = None,
     include_branch: IncludeBranch = None,
     exclude_branch: ExcludeBranch = None,
+    other: With = None,
+    weight: WithWeight = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -45,6 +49,8 @@ def run(
     labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1). Labels that
     may not be suggested do not count.
 
+    With `--with`, predictions are blended with those of another system.
+
     Example: `lightdxml evaluate my-model see-also`
     """
     from lightdxml.data import load as load_data
@@ -52,14 +58,14 @@ def run(
     from lightdxml.model.model import check_tail
 
     check_tail(tail)
+    check_options(other, weight)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
-    found = measure(estimator, loaded, tail, **rules)
+    second = SecondOpinion.of(other, weight, estimator.model_, rules)
+    found = measure(estimator, loaded, tail, second, rules)
     if json:
-        groups = [
-            {"training_documents": one.documents, "labels": one.labels, **one.recall} for one in by_frequency(found)
-        ]
+        groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
         size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
         print_json({**size, **found.metrics, "recall_by_training_documents": groups})
         return
@@ -78,10 +84,10 @@ def _show_groups(found: Measured) -> None:
     """Show the recall of labels by their number of training documents."""
     rows = [
         [one.documents, f"{one.labels:,}", f"{one.pairs:,}", *(f"{value:.1f}" for value in one.recall.values())]
-        for one in by_frequency(found)
+        for one in found.groups
         if one.pairs
     ]
-    columns = ("training documents", "labels", "occurrences", f"R@{max(CUTS)}", f"R@{DEPTH}")
+    columns = ("training documents", "labels", "occurrences", *found.groups[0].recall)
     print_table("Recall of labels by their number of training documents", columns, rows)
 
 
@@ -94,7 +100,10 @@ def _show_samples(model: Model, found: Measured) -> None:
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
         best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
+        shown = [(j, score) for j, score in best if j >= 0]
+        named = distinct_names([model.label(j) for j, _ in shown])
         labels = [
-            f"{' '.join(model.label(j).name.split())}{' ✓' * (j in true)} {score:.2f}" for j, score in best if j >= 0
+            f"{' '.join(name.split())}{' ✓' * (j in true)} {score:.2f}"
+            for name, (j, score) in zip(named, shown, strict=True)
         ]
         say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.output import Json, ModelFolder, Tail, console, print_json, say
+from lightdxml.cli.output import Json, ModelFolder, Tail, console, distinct_names, label_as_json, print_json, say
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
@@ -51,29 +51,31 @@ def run(
     rules = rules_of(predictor.model, include, exclude, include_branch, exclude_branch)
     found = predictor.explain(sys.stdin.read() if text == "-" else text, k, tail=tail, **rules)
     if json:
-        print_json([_as_json(explanation, _name(predictor.model, explanation)) for explanation in found])
+        print_json([_as_json(predictor.model, explanation) for explanation in found])
         return
     if not found:
         say("The model knows none of these words, so it predicts no labels.")
-    for explanation in found:
-        _show(explanation, _name(predictor.model, explanation), words)
+    names = distinct_names([predictor.model.label(_column(predictor.model, one)) for one in found])
+    for name, explanation in zip(names, found, strict=True):
+        _show(explanation, name, words)
 
 
-def _name(model: Model, one: Explanation) -> str:
-    """Return what a label is called."""
-    if model.vocabulary is None or one.label not in model.vocabulary:
-        return str(one.label)
-    return model.vocabulary.name(str(one.label), model.language)
+def _column(model: Model, one: Explanation) -> int:
+    return one.label if isinstance(one.label, int) else model.label_ids[one.label]
 
 
-def _as_json(one: Explanation, name: str) -> dict[str, object]:
+def _as_json(model: Model, one: Explanation) -> dict[str, object]:
     words = [{"word": word, "adds": value} for word, value in one.parts]
-    label = {"label": one.label} if name == str(one.label) else {"uri": one.label, "label": name}
-    return {**label, "score": one.score, "base": one.base, "tail": one.tail, "words": words}
+    numbers = {"score": one.score, "base": one.base, "tail": one.tail}
+    return {**label_as_json(model, _column(model, one)), **numbers, "name_match": one.name_match, "words": words}
 
 
 def _show(explanation: Explanation, name: str, words: int) -> None:
-    console.print(f"\n{' '.join(name.split())}  {explanation.score:.3f}", style="bold", markup=False)
+    notation = f"{explanation.notation}  " if explanation.notation else ""
+    title = f"{' '.join(name.split())}  {notation}{explanation.score:.3f}"
+    console.print(f"\n{title}", style="bold", markup=False)
+    if explanation.name_match is not None:
+        say(f"  the label's name occurs in the text: {' '.join(explanation.name_match.split())}")
     rows, rest = list(explanation.parts[:words]), explanation.parts[words:]
     if rest:
         rows.append((f"({len(rest)} more)", sum(value for _, value in rest)))

@@ -13,17 +13,18 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.cli.output import note
 from lightdxml.data.own_labels import own_labels
-from lightdxml.model.rules import Labels, allowed_labels
+from lightdxml.model.rules import allowed_labels
 
 if TYPE_CHECKING:
+    from lightdxml.cli.opinions import SecondOpinion
+    from lightdxml.cli.rules import Rules
     from lightdxml.data.dataset import Dataset, Split
     from lightdxml.estimator import LightDXML
+    from lightdxml.metrics import FrequencyGroup
     from lightdxml.model.model import Model
 
 CUTS, DEPTH = (1, 3, 5), 10
 _FIRST = 20
-# Labels by their number of training documents: the first and last number of each group.
-_GROUPS = {"0": (0, 0), "1 to 5": (1, 5), "more than 5": (6, None)}
 
 
 @dataclass(frozen=True)
@@ -125,41 +126,54 @@ class Measured:
     """Measures and prediction time per document, and the ranked labels and scores behind them."""
 
     metrics: dict[str, float]
+    groups: list[FrequencyGroup]
     milliseconds: float
     documents: Matched
     ranked: NDArray[np.int32]
     scores: NDArray[np.float32]
 
 
-def measure(
-    estimator: LightDXML, data: Dataset, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-) -> Measured:
-    """Measure a model on the test part of a data set; on all documents if there is none.
+def documents_of(data: Dataset, model: Model, rules: Rules) -> Matched:
+    """Return the documents of a data set to measure a model on, and say what makes measures too high or too low.
 
-    Labels that may not be suggested do not count as missed.
+    Labels that rules do not allow do not count as missed.
     """
-    from lightdxml.metrics import evaluate
-
-    found = match(data, estimator.model_)
-    if data.test is None and len(data.train) == estimator.model_.n_documents:
+    found = match(data, model)
+    if data.test is None and len(data.train) == model.n_documents:
         note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
-    allowed = allowed_labels(estimator.model_, include, exclude)
-    if allowed is not None:
-        found = _only(found, allowed)
+    allowed = allowed_labels(model, **rules)
+    return found if allowed is None else _only(found, allowed)
+
+
+def measure(
+    estimator: LightDXML,
+    data: Dataset,
+    tail: float = 0.0,
+    other: SecondOpinion | None = None,
+    rules: Rules | None = None,
+) -> Measured:
+    """Measure a model, alone or with another system, on the test part of a data set; on all documents without one."""
+    from lightdxml.metrics import evaluate, recall_by_frequency
+
+    rules = rules or {}
+    found = documents_of(data, estimator.model_, rules)
     # Ignored labels are removed from the ranking: enough labels must follow them.
     depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
-    rules: dict[str, Any] = {"tail": tail, "include": include, "exclude": exclude}
-    estimator.rank(found.inputs[:_FIRST], 1, **rules)
+    estimator.rank(found.inputs[:_FIRST], 1, tail=tail, **rules)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(found.inputs, depth, **rules)
+    ranked, scores = estimator.rank(found.inputs, depth if other is None else other.depth(depth), tail=tail, **rules)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
+    if other is not None:
+        ranked, scores = other.combine((ranked, scores), found.split.ids, depth)
+        other.note_missing()
     if found.ignore is not None:
         ranked, scores = _without(found.ignore, ranked, scores)
     metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
-    return Measured(metrics, milliseconds, found, ranked, scores)
+    groups = recall_by_frequency(found.Y, ranked, found.frequency, (max(CUTS), DEPTH), found.ignore)
+    return Measured(metrics, groups, milliseconds, found, ranked, scores)
 
 
 def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
@@ -186,27 +200,3 @@ def _without(
     for i in np.flatnonzero(np.diff(ignore.indptr)).tolist():
         kept[i, np.isin(kept[i], ignore.indices[ignore.indptr[i] : ignore.indptr[i + 1]])] = -1
     return top_k(kept, scores, DEPTH)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Labels with about as many training documents, and how many of their occurrences are found."""
-
-    documents: str
-    labels: int
-    pairs: int
-    recall: dict[int, float]
-
-
-def by_frequency(found: Measured) -> list[Group]:
-    """Return the recall of labels at 5 and 10, by their number of training documents."""
-    Y, groups = found.documents.Y, []
-    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    hits = found.ranked[rows] == Y.indices[:, None]
-    frequency = found.documents.frequency[Y.indices]
-    for name, (first, last) in _GROUPS.items():
-        own = (frequency >= first) & (frequency <= (frequency.max(initial=0) if last is None else last))
-        pairs = int(own.sum())
-        recall = {k: 100 * float(hits[own, :k].sum()) / max(1, pairs) for k in (max(CUTS), DEPTH)}
-        groups.append(Group(name, len(np.unique(Y.indices[own])), pairs, recall))
-    return groups

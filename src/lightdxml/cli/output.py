@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from lightdxml.model.model import Model
+    from lightdxml.model.model import Label, Model
 
 # Everything but the tab and the line feed that can command a terminal or reorder what it shows.
 _CONTROL = re.compile(
@@ -193,3 +194,14 @@ def label_as_json(model: Model, j: int) -> dict[str, object]:
         return {"label": j if model.label_names is None else model.label_names[j]}
     label = model.label(j)
     return {"uri": label.id, "label": label.name, "notation": label.notation or None}
+
+
+def distinct_names(labels: Sequence[Label]) -> list[str]:
+    """Return the names of labels; concepts of one name are told apart by their URIs.
+
+    >>> from lightdxml.model.model import Label
+    >>> distinct_names([Label("urn:1", "bank"), Label("urn:2", "bank"), Label("urn:3", "money")])
+    ['bank <urn:1>', 'bank <urn:2>', 'money']
+    """
+    repeated = {name for name, count in Counter(label.name for label in labels).items() if count > 1}
+    return [f"{one.name} <{one.id}>" if one.name in repeated else one.name for one in labels]

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Tail, json_line, label_as_json, note, printable
+from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
+from lightdxml.cli.output import (
+    Encoding,
+    ModelFolder,
+    NJobs,
+    Tail,
+    distinct_names,
+    json_line,
+    label_as_json,
+    note,
+    printable,
+)
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
@@ -37,6 +47,8 @@ def run(
     exclude: Exclude = None,
     include_branch: IncludeBranch = None,
     exclude_branch: ExcludeBranch = None,
+    other: With = None,
+    weight: WithWeight = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Predict the labels of documents, one line of output per document.
@@ -45,7 +57,8 @@ def run(
     `document_id`) if documents have one. A model that was trained on features reads the text format of the Extreme
     Classification repository (XC). Files may be compressed.
 
-    Predictions are printed while documents are still being read.
+    Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
+    system: a document is found in its file by the id or, without ids there, by the place.
 
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
@@ -56,9 +69,11 @@ def run(
 
     ReadOptions(encoding=encoding)
     check_tail(tail)
+    check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
     rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
+    second = SecondOpinion.of(other, weight, trained, rules)
     show = _as_json if json else _as_text
     with stream.opened(file) as source:
         batches = (
@@ -70,13 +85,18 @@ def run(
         for batch in batches:
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
-            labels, scores = predictor.rank(batch.documents, k, tail=tail, ids=ids, **rules)
+            depth = k if second is None else second.depth(k)
+            labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
+            if second is not None:
+                labels, scores = second.combine((labels, scores), batch.ids, k)
             for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
                 sys.stdout.write(show(trained, document, pairs) + "\n")
             sys.stdout.flush()
     if predicted == 0:
         note(f"{file} has no documents")
+    elif second is not None:
+        second.note_missing()
 
 
 def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
@@ -87,10 +107,7 @@ def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str
 
 def _as_text(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
     """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    labels = [model.label(j) for j, _ in found]
-    # Concepts of one name are told apart by their URIs.
-    repeated = {name for name, count in Counter(label.name for label in labels).items() if count > 1}
-    names = [f"{one.name} <{one.id}>" if one.name in repeated else one.name for one in labels]
+    names = distinct_names([model.label(j) for j, _ in found])
     cells = [f"{_cell(name)} {score:.3f}" for name, (_, score) in zip(names, found, strict=True)]
     return "\t".join(cells if document is None else [_cell(document), *cells])
 

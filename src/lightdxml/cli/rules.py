@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,9 @@ import typer
 if TYPE_CHECKING:
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.model.model import Model
+
+# Labels to include and to exclude, as `rank` and `allowed_labels` take them.
+Rules = Mapping[str, list[str] | None]
 
 _rule = partial(typer.Option, metavar="URI", rich_help_panel="Labels", show_default=False)
 Include = Annotated[list[str] | None, _rule("--include", help="Suggest no labels but this one. Repeatable.")]
@@ -30,7 +34,7 @@ def rules_of(
     exclude: list[str] | None,
     include_branch: list[str] | None,
     exclude_branch: list[str] | None,
-) -> dict[str, list[str] | None]:
+) -> Rules:
     """Return the labels to include and to exclude, branches as the labels in them; None without such rules."""
     pairs = (("include", include, include_branch), ("exclude", exclude, exclude_branch))
     return {rule: _labels(model, rule, labels, branches) for rule, labels, branches in pairs}

@@ -26,6 +26,8 @@ _log = logging.getLogger("lightdxml")
 _ANY = ""
 _LABEL = "label"
 _LONGEST_NAME, _MOST_NAMES = 1000, 1000
+# Names of one concept that are looked for in texts.
+_MOST_TEXTS = 16
 _SUFFIXES = {
     ".ttl": "turtle", ".n3": "n3", ".nt": "nt", ".nq": "nquads", ".trig": "trig",
     ".rdf": "xml", ".xml": "xml", ".owl": "xml", ".skos": "xml", ".jsonld": "json-ld", ".json": "json-ld",
@@ -137,12 +139,13 @@ class Vocabulary:
         return names.get(language, names.get(_ANY, ()))
 
     def texts(self, uri: str, language: str | None = None) -> tuple[str, ...]:
-        """Return all names of a concept by which texts may call it: in one language, or in all of them."""
+        """Return the first names of a concept by which texts may call it: in one language, or in all of them."""
         if uri not in self:
             return ()
         if language:
-            return self.names(uri, language)
-        return tuple(dict.fromkeys(name for names in self[uri].names.values() for name in names))
+            return self.names(uri, language)[:_MOST_TEXTS]
+        names = dict.fromkeys(name for names in self[uri].names.values() for name in names)
+        return tuple(names)[:_MOST_TEXTS]
 
     def all_labels(self, names: Sequence[str]) -> tuple[list[str], list[int]]:
         """Return the labels of data with this vocabulary, and where each of the data's own labels is among them.

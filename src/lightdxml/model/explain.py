@@ -8,6 +8,7 @@ away is a part of its own.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 
 from lightdxml.model.blend import rarity
 from lightdxml.model.model import Model, predict
+from lightdxml.text.written import words_of, written_terms
 from lightdxml.views.base import Batch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+    from lightdxml.data.dataset import Texts
     from lightdxml.kernels.sparse import FeatureRows
 
 
@@ -31,15 +34,21 @@ class Explanation:
     Attributes
     ----------
     label
-        The label's name, or its id if it has none.
+        The label's name, its URI if there is a vocabulary, or its id if it has no name.
     score
         The model's score: `base` plus the sum of the parts, plus `tail`.
     base
         The score of a document without features.
     parts
-        Words (feature ids if they have no names) with what each adds, the largest absolute values first.
+        Words (feature ids if they have no names) with what each adds, the largest absolute values first. Words of a
+        text are as they are first written in it, in lower case.
     tail
         What the shift to rare labels takes from the score: at most 0.
+    name, notation
+        What the label is called, in the language of the model, and its notation in the vocabulary, if it has one.
+    name_match
+        The name of the label whose words all occur in the text, the one of the most words; None if there is none, or if
+        the model was trained without names.
     """
 
     label: str | int
@@ -47,6 +56,9 @@ class Explanation:
     base: float
     parts: list[tuple[str | int, float]]
     tail: float = 0.0
+    name: str = ""
+    notation: str = ""
+    name_match: str | None = None
 
 
 def explain(
@@ -55,12 +67,19 @@ def explain(
     k: int = 5,
     tail: float = 0.0,
     allowed: NDArray[np.bool_] | None = None,
+    texts: Texts | Sequence[str] | None = None,
 ) -> list[list[Explanation]]:
-    """Return explanations of the k best labels of each document, among those that are allowed."""
+    """Return explanations of the k best labels of each document, among those that are allowed.
+
+    `texts` are the documents if they are texts.
+    """
     labels, scores = predict(model, X, k, tail, allowed=allowed)
+    written: Sequence[Mapping[str, str]] = [{}] * X.shape[0]
+    if texts is not None and model.vectorizer is not None:
+        written = written_terms(texts, model.vectorizer.settings)
     return [
         [
-            _explain(model, Batch(X[i]), label, score, tail)
+            _explain(model, Batch(X[i]), label, score, tail, written[i])
             for label, score in zip(labels[i].tolist(), scores[i].tolist(), strict=True)
             if label >= 0
         ]
@@ -68,20 +87,42 @@ def explain(
     ]
 
 
-def _explain(model: Model, batch: Batch, label: int, score: float, tail: float) -> Explanation:
+def _explain(
+    model: Model, batch: Batch, label: int, score: float, tail: float, written: Mapping[str, str]
+) -> Explanation:
     views = {name: view for name, view in model.views.items() if model.blend.weights.get(name)}
     parts = {name: view.contributions(batch, label) for name, view in views.items()}
     total = model.blend.explain(parts, int(model.label_groups[label]))
-    features, names = total.features, _names(model, batch.X)
+    features, names = total.features, _feature_names(model, batch.X, written)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
     rare = float(rarity(model.label_frequency[label : label + 1], model.n_documents)[0])
     shift = float(np.expm1(model.shift.strength(tail) * rare))
-    taken = (total.base + float(features.sum())) * shift if shift else 0.0
-    name = label if model.label_names is None else model.label_names[label]
-    return Explanation(name, score, total.base, [(names[i], float(features[i])) for i in order], taken)
+    shown = model.label(label)
+    return Explanation(
+        label=label if model.label_names is None else shown.id,
+        score=score,
+        base=total.base,
+        parts=[(names[i], float(features[i])) for i in order],
+        tail=(total.base + float(features.sum())) * shift if shift else 0.0,
+        name=shown.name,
+        notation=shown.notation,
+        name_match=_name_match(model, label, written),
+    )
 
 
-def _names(model: Model, x: csr_matrix | FeatureRows) -> list[str | int]:
+def _feature_names(model: Model, x: csr_matrix | FeatureRows, written: Mapping[str, str]) -> list[str | int]:
     if model.vectorizer is None:
         return list(x.indices.tolist())
-    return [model.vectorizer.vocabulary[i] for i in x.indices.tolist()]
+    terms = [model.vectorizer.vocabulary[i] for i in x.indices.tolist()]
+    return [written.get(term, term) for term in terms]
+
+
+def _name_match(model: Model, label: int, terms: Collection[str]) -> str | None:
+    """Return the longest of the label's names whose words are all among these terms."""
+    if not model.config.names.enabled or model.label_names is None or model.vectorizer is None:
+        return None
+    own = model.label_names[label]
+    names = (own,) if model.vocabulary is None else model.vocabulary.texts(own, model.language)
+    words = {name: set(words_of(name, model.vectorizer.settings.language)) for name in names}
+    found = [name for name, some in words.items() if some and all(word in terms for word in some)]
+    return max(found, key=lambda name: len(words[name]), default=None)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import __version__
-from lightdxml.model.model import Model
+from lightdxml.metrics import recall_by_frequency
+from lightdxml.model.model import Label, Model
 from lightdxml.plotting import BLUE, GREEN, ORANGE, PURPLE
 from lightdxml.report import analysis, figures, training
 from lightdxml.report.analysis import DEPTH, TOP, Measured, Outcome
@@ -76,11 +79,34 @@ class Subject:
     commands: Sequence[str] = ()
 
     def label(self, j: int) -> str:
-        """Return the name of a label as HTML."""
-        names, n = self.model.label_names, self.model.n_labels
-        if j >= n:
-            return f"<bdi>{text(self.unknown_names[j - n], NAME)}</bdi>"
-        return f"label {j}" if names is None else f"<bdi>{text(names[j], NAME)}</bdi>"
+        """Return a label as HTML: its name and, if it has them, its notation and its URI."""
+        return self._label(j, True)
+
+    def chip(self, j: int) -> str:
+        """Return a label as HTML where space is short: its URI is shown only if another label has the same name."""
+        return self._label(j, self._shown(j).name in self._shared_names)
+
+    def _label(self, j: int, with_uri: bool) -> str:
+        shown = self._shown(j)
+        if self.model.label_names is None:
+            return f"label {shown.name}"
+        has_uri = shown.id != shown.name
+        more = [shown.notation] * bool(shown.notation) + [shown.id] * (has_uri and with_uri)
+        hint = f' title="{text(shown.id)}"' if has_uri else ""
+        details = "".join(f" <small><bdi>{text(one, NAME)}</bdi></small>" for one in more)
+        return f"<bdi{hint}>{text(shown.name, NAME)}</bdi>{details}"
+
+    def _shown(self, j: int) -> Label:
+        n = self.model.n_labels
+        return self.model.label(j) if j < n else Label(self.unknown_names[j - n], self.unknown_names[j - n])
+
+    @cached_property
+    def _shared_names(self) -> set[str]:
+        """The names that several labels have."""
+        if self.model.vocabulary is None:
+            return set()
+        counts = Counter(self.model.label(j).name for j in range(self.model.n_labels))
+        return {name for name, count in counts.items() if count > 1}
 
 
 def page(subject: Subject) -> str:
@@ -191,7 +217,20 @@ def _frequency(subject: Subject, counted: Outcome) -> str:
         f"Recall: percentage of true labels that are among the first {TOP} predictions of their documents. Precision:"
         f" percentage of the first {TOP} predictions that are true."
     )
-    return side_by_side(figure(figures.frequency(bins), caption), table(columns, rows, kind="plain"))
+    tables = table(columns, rows, kind="plain") + _rare(subject)
+    return side_by_side(figure(figures.frequency(bins), caption), tables)
+
+
+def _rare(subject: Subject) -> str:
+    """Return the recall of labels with no, few and more training documents, as `lightdxml evaluate` shows it."""
+    groups = recall_by_frequency(subject.measured.Y, subject.measured.ranked, subject.frequency, (TOP, DEPTH))
+    rows = [
+        [one.documents, f"{one.labels:,}", f"{one.pairs:,}", *(percent(value) for value in one.recall.values())]
+        for one in groups
+        if one.pairs
+    ]
+    columns = ("training documents per label", "labels that occur", "true", *groups[0].recall)
+    return "<h3>Labels with no, few and more training documents</h3>\n" + table(columns, rows, kind="plain")
 
 
 def _confusions(subject: Subject, counted: Outcome) -> str:
@@ -230,13 +269,13 @@ def _sample(subject: Subject, i: int) -> str:
     true = Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist()
     predicted = {j: score for j, score in zip(ranked.tolist(), scores.tolist(), strict=True) if j >= 0}
     chips = "".join(
-        f'<li class="{"right" if j in true else "wrong"}">{"✓ " if j in true else ""}{subject.label(j)} '
+        f'<li class="{"right" if j in true else "wrong"}">{"✓ " if j in true else ""}{subject.chip(j)} '
         f"<small>{score:.2f}</small></li>\n"
         for j, score in predicted.items()
     )
     missed = [j for j in true if j not in predicted]
     more = f" and {len(missed) - _MAX_MISSED:,} more" if len(missed) > _MAX_MISSED else ""
-    missing = note("Missed: " + "; ".join(subject.label(j) for j in missed[:_MAX_MISSED]) + more) if missed else ""
+    missing = note("Missed: " + "; ".join(subject.chip(j) for j in missed[:_MAX_MISSED]) + more) if missed else ""
     nothing = "" if true else note("This document has no labels.")
     return f"<article>\n<p>{_document(subject, i)}</p>\n<ul>\n{chips}</ul>\n{missing}{nothing}</article>\n"
 

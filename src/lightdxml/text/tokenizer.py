@@ -178,3 +178,19 @@ def term_at(text: str, codes: NDArray[np.uint32], table: NDArray[np.uint32], at:
         return text[begin:end]
     next_begin, next_end, _ = words.next_word(codes, end, codes.size, table)
     return f"{text[begin:end]} {text[next_begin:next_end]}"
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a normalized text.
+
+    >>> words_in("the black cat, 1 dog")
+    ['the', 'black', 'cat', 'dog']
+    """
+    codes = code_points(text)
+    table, end = characters(codes), 0
+    found: list[str] = []
+    while True:
+        begin, end, _ = words.next_word(codes, end, codes.size, table)
+        if begin == codes.size:
+            return found
+        found.append(text[begin:end])

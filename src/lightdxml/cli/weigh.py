@@ -1,0 +1,107 @@
+"""`lightdxml weigh`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lightdxml.cli.measure import documents_of
+from lightdxml.cli.opinions import WITH_HELP, note_missing, read_opinions
+from lightdxml.cli.output import (
+    Encoding,
+    Json,
+    ModelFolder,
+    NJobs,
+    Separator,
+    Source,
+    Tail,
+    print_json,
+    print_table,
+    say,
+)
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
+
+if TYPE_CHECKING:
+    from lightdxml.data.dataset import Dataset
+    from lightdxml.model.opinions import WeightPoint
+
+
+def run(
+    model: ModelFolder,
+    data: Source,
+    other: Annotated[
+        Path,
+        typer.Option("--with", metavar="FILE", help=f"{WITH_HELP}, for these documents.", show_default=False),
+    ],
+    tail: Tail = 0.0,
+    json: Json = False,
+    n_jobs: NJobs = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    include_branch: IncludeBranch = None,
+    exclude_branch: ExcludeBranch = None,
+    separator: Separator = "|",
+    encoding: Encoding = "utf-8",
+) -> None:
+    """Find the weight with which another system's scores are best blended with those of a model.
+
+    The documents are the dev part of a data set, or a file of documents that the model has not seen. The blended score
+    is (1 − weight) · ours + weight · theirs. The best weight is the one with the highest mean of P@1, P@3 and P@5; it
+    is 0 if that gains no more than its standard error. Pass it to `predict` and `evaluate` as `--with-weight`.
+    Labels that may not be suggested do not count.
+
+    Example: `lightdxml weigh my-model my-data --with annif-dev.jsonl`
+    """
+    from lightdxml.data import load as load_data
+    from lightdxml.estimator import load as load_model
+    from lightdxml.model.model import check_tail
+    from lightdxml.model.opinions import DEPTH, best_weight, weight_curve
+
+    check_tail(tail)
+    estimator = load_model(model).set_params(n_jobs=n_jobs)
+    rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
+    loaded = _dev(load_data(data, label_separator=separator, encoding=encoding), data)
+    found = documents_of(loaded, estimator.model_, rules)
+    opinions = read_opinions(other, estimator.model_, rules)
+    n = len(found.split)
+    places = opinions.places(found.split.ids, n)
+    note_missing(opinions, int((places < 0).sum()), n)
+    ours = estimator.rank(found.inputs, DEPTH, tail=tail, **rules)
+    points = weight_curve(found.Y, ours, opinions.of(places), found.ignore)
+    best = best_weight(points)
+    if json:
+        print_json({"documents": n, **asdict(best), "curve": [asdict(point) for point in points]})
+        return
+    _show(f"{loaded.name}: {n:,} documents, in percent", points, best)
+
+
+def _dev(data: Dataset, source: str) -> Dataset:
+    """Return the data with its dev part in place of the test part; all documents of a data set of one part."""
+    if data.dev is None and data.test is not None:
+        raise ValueError(
+            f"{source} has no dev part, and test documents choose no weights: hold out documents with"
+            " `lightdxml data split --dev 0.1`, or give a file of documents that the model has not seen"
+        )
+    return replace(data, test=data.dev)
+
+
+def _show(title: str, points: list[WeightPoint], best: WeightPoint) -> None:
+    rows = [
+        [
+            f"{point.weight:g}",
+            *(f"{value:.2f}" for value in point.precision.values()),
+            f"{point.gain:+.2f}",
+            f"{point.error:.2f}",
+            "✓" if point is best else "",
+        ]
+        for point in points
+    ]
+    columns = ("weight", *best.precision, "gain of the mean", "standard error", "")
+    print_table(title, columns, rows)
+    if best.weight:
+        say(f"Best weight: --with-weight {best.weight:g}. It gains {best.gain:.2f} ± {best.error:.2f} points.")
+    else:
+        say("Best weight: 0. No other one gains more than its standard error over the model alone.")
