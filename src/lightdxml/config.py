@@ -26,6 +26,7 @@ class BlendOptions:
     )
     fit: bool = setting(True, "Fit the weights of the views to validation documents; false: usual weights, all views.")
     min_documents: int = setting(500, "With fewer validation documents less is chosen, and more is usual.", low=1)
+    few_documents: int = setting(1000, "With fewer a view is kept unless it clearly does harm.", low=0)
     tolerance: float = setting(0.5, "Points of P given up for PSP in the choice of β: the noise of P.", low=0)
     min_gain: float = setting(0.2, "Points of mean P that another view must add to be kept.", low=0)
     min_errors: float = setting(1.0, "Standard errors by which this gain must differ from 0.", low=0)

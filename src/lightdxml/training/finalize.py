@@ -70,7 +70,7 @@ class _BlendFit:
     @property
     def _is_few(self) -> bool:
         """Whether validation documents are too few to tell a small gain from chance."""
-        return len(self.batch) < self.run.config.blend.min_documents
+        return len(self.batch) < self.run.config.blend.few_documents
 
     def blend(self) -> Blend:
         """Try all further views, each with the ones before it, and return the blend."""
