@@ -127,7 +127,8 @@ def test_a_new_view_needs_no_linear_view() -> None:
 
 @pytest.mark.usefixtures("_fifth_view")
 def test_a_new_view_that_adds_nothing_is_dropped(documents: Documents, tmp_path: Path) -> None:
-    trained = LightDXML(options=SMALL | {"epochs": 1, "blend.min_documents": 10}).fit(*documents)
+    settings = SMALL | {"epochs": 1, "blend.few_documents": 10, "validation_fraction": 0.2}
+    trained = LightDXML(options=settings).fit(*documents)
     assert "keyword" in [entry["view"] for entry in trained.history_ if entry["phase"] == "view"]
     assert "keyword" not in trained.model_.views
     assert "keyword" not in trained.model_.blend.weights
@@ -178,7 +179,7 @@ def test_a_view_is_measured_with_the_trees_that_ship() -> None:
 @pytest.mark.parametrize("settings", [{"blend.min_gain": 100}, {"blend.min_errors": 1e6}], ids=str)
 def test_a_view_that_adds_too_little_is_dropped(settings: dict[str, float]) -> None:
     """Too few points, or no more than chance."""
-    config = changed(Config(), FOUR_VIEWS | {"blend.fit": True} | settings)
+    config = changed(Config(), FOUR_VIEWS | {"blend.fit": True, "blend.few_documents": 10} | settings)
     model, history = train(noisy_topics(200), config, dev=noisy_topics(100, seed=1))
     (entry,) = (entry for entry in history if entry["phase"] == "view" and entry["view"] == "tree")
     assert entry["error"] > 0

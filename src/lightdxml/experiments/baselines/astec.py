@@ -49,7 +49,7 @@ _SHARED = {
     "dense.random_negatives": 50,
     "validation_fraction": 0.05,
 }
-_FIXED = {"dense.vector_rate": 1.0, "dense.relu": True, "dense.random_weight": 1.0}
+_FIXED = {"dense": "always", "dense.vector_rate": 1.0, "dense.relu": True, "dense.random_weight": 1.0}
 
 
 class Astec(Method):

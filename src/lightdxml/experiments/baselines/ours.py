@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import __version__
-from lightdxml.config import SHORT_NAMES, Config, configure, walk
+from lightdxml.config import SHORT_NAMES, Config, configure, resolved, walk
 from lightdxml.experiments.baselines import reranker
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings
 from lightdxml.experiments.baselines.reranker import Reranker, Scored
@@ -55,7 +55,8 @@ class Ours(Method):
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train."""
-        config = self.config(Y.shape[0], Y.shape[1], seed)
+        n_documents, n_features = X.shape
+        config = resolved(self.config(n_documents, Y.shape[1], seed), n_documents, n_features)
         with parallel.use_threads(threads):
             self._model, history = fit(X, Y, config)
             self._reranker: Reranker | None = None
