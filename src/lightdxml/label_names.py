@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,9 @@ def _titles(texts: Any, own: NDArray[np.int32] | None) -> Iterator[tuple[int, st
 def name_forms(vectorizer: tfidf.Vectorizer, names: Sequence[Sequence[str]]) -> NameForms:
     """Return the names of labels, each of which may have several, as features."""
     labels = np.repeat(np.arange(len(names), dtype=np.int32), [len(one) for one in names])
-    return NameForms(tfidf.transform(vectorizer, [name for one in names for name in one]), labels)
+    # Words of a name count in any order.
+    words = replace(vectorizer, settings=replace(vectorizer.settings, ngrams=1))
+    return NameForms(tfidf.transform(words, [name for one in names for name in one]), labels)
 
 
 def _in_columns(forms: NameForms, columns: NDArray[np.int64], n_features: int) -> NameForms:

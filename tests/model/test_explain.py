@@ -69,7 +69,7 @@ def finnish() -> LightDXML:
     """A model with a language and a vocabulary."""
     pytest.importorskip("simplemma")
     labels = [["urn:cat"], ["urn:dog"]] * 10
-    return LightDXML(dim=8, epochs=2, language="fi").fit(FINNISH, labels, vocabulary=ANIMALS)
+    return LightDXML(ngrams=2, dim=8, epochs=2, language="fi").fit(FINNISH, labels, vocabulary=ANIMALS)
 
 
 def test_words_are_shown_as_they_are_written(finnish: LightDXML) -> None:

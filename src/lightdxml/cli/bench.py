@@ -44,7 +44,7 @@ def run(
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = 2,
+    ngrams: Ngrams = 1,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:
@@ -76,7 +76,7 @@ def ablate(
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
     n_jobs: NJobs = None,
-    ngrams: Ngrams = 2,
+    ngrams: Ngrams = 1,
     random_state: RandomState = 0,
     retry: Retry = False,
 ) -> None:

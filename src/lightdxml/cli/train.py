@@ -107,7 +107,7 @@ def run(
         float | None,
         _model(help="Fraction of training documents to hold out for validation without a dev part. Default: 0.05."),
     ] = None,
-    ngrams: Annotated[int, _text(help="1 for single words, 2 for pairs of neighboring words as well.")] = 2,
+    ngrams: Annotated[int, _text(help="1 for single words, 2 for pairs of neighboring words as well.")] = 1,
     min_df: Annotated[int, _text(help="Ignore words that occur in fewer training documents.")] = 2,
     max_features: Annotated[int, _text(help="Words and pairs to keep, at most: the most frequent ones.")] = 100_000,
     title_weight: Annotated[float, _text(help="Weight of a word in the title. A word in the text has 1.")] = 1.0,

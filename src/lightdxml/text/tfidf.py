@@ -47,7 +47,7 @@ class TextOptions:
     ValueError: ngrams is 3: it must be an integer of at least 1 and at most 2
     """
 
-    ngrams: int = setting(2, "1 for words, 2 for words and pairs of adjacent words.", low=1, high=2)
+    ngrams: int = setting(1, "1 for words, 2 for words and pairs of adjacent words.", low=1, high=2)
     min_df: int = setting(2, "The smallest number of documents that a term must occur in.", low=1, high=_LARGEST_COUNT)
     max_features: int = setting(
         100_000,
@@ -102,7 +102,7 @@ def fit(
 
     Examples
     --------
-    >>> vectorizer, X = fit(["my black cat", "my white cat", "my white dog"])
+    >>> vectorizer, X = fit(["my black cat", "my white cat", "my white dog"], TextOptions(ngrams=2))
     >>> vectorizer.vocabulary, X.shape
     (['cat', 'my', 'my white', 'white'], (3, 4))
     """
