@@ -25,13 +25,17 @@ class BlendOptions:
         optional=True,
     )
     fit: bool = setting(True, "Fit the weights of the views to validation documents; false: usual weights, all views.")
-    min_documents: int = setting(500, "With fewer validation documents less is chosen, and more is usual.", low=1)
-    few_documents: int = setting(1000, "With fewer a view is kept unless it clearly does harm.", low=0)
+    min_documents: int = setting(
+        500, "With fewer validation documents, C, the number of trees and the shift at `tail` 0 are defaults.", low=1
+    )
+    few_documents: int = setting(
+        1000, "With fewer validation documents a view is kept unless it clearly does harm.", low=0
+    )
     tolerance: float = setting(0.5, "Points of P given up for PSP in the choice of β: the noise of P.", low=0)
     min_gain: float = setting(0.2, "Points of mean P that another view must add to be kept.", low=0)
     min_errors: float = setting(1.0, "Standard errors by which this gain must differ from 0.", low=0)
     tail_documents: int = setting(100, "With fewer documents the strength at `tail` 1 is the default.", low=1)
-    # Scores of the paper's blend lie close together: a shift that is small for log-linear scores would decide alone.
+    # Scores of the paper's blend lie close together: a shift that is small for other scores would decide alone.
     default_tail: float = setting(0.2, "Default strength at `tail` 1 with the linear view.", low=0)
     default_paper_tail: float = setting(0.02, "Default strength at `tail` 1 with the paper's blend.", low=0)
 
@@ -163,8 +167,8 @@ def resolved(
         raise ValueError("word vectors are for the dense views, and dense is 'never': choose 'auto' or 'always'")
     if config.dense.train != "auto":
         return config
-    few = n_documents < config.dense.max_documents or n_features <= config.dense.max_features
-    wanted = (few and not has_names) or has_vectors or not config.linear.enabled
+    few_documents, few_features = n_documents < config.dense.max_documents, n_features <= config.dense.max_features
+    wanted = few_features or (few_documents and not has_names) or has_vectors or not config.linear.enabled
     return changed(config, {"dense": "always" if wanted else "never"})
 
 

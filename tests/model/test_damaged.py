@@ -43,7 +43,7 @@ def test_label_embeddings_that_are_too_long_give_scores_of_at_most_1(model: Path
 
     change_arrays(model, damage)
     _, scores = load(model).rank(TEXTS[:3], 2)
-    assert 0.999 < scores.max() <= 1
+    assert 0 < scores.max() <= 1
     assert scores.min() >= 0
 
 

@@ -80,3 +80,23 @@ def test_cross_fitted_scores_come_from_the_other_half() -> None:
     even = data.rows(slice(0, None, 2))
     expected = logistic.fit(odd, ["linear"]).log_odds(even.log_scores, even.groups)
     np.testing.assert_array_equal(found[::2], expected)
+
+
+def test_the_fit_converges_with_scores_near_impossible() -> None:
+    """Newton's method without halved steps once ran in circles here, and left weights at 0."""
+    n = 600
+    is_right = np.zeros((n, 10), dtype=np.bool_)
+    is_right[:, 0] = True
+    log_scores = np.where(is_right, np.float32(-9), np.float32(-14)) - RNG.random((n, 10), dtype=np.float32)
+    groups = np.full((n, 10), 3, dtype=np.uint8)
+    data = Judged({"linear": log_scores}, groups, np.ones((n, 10), dtype=np.bool_), is_right)
+    found = logistic.fit(data, ["linear"]).combine(data.log_scores, groups)
+    assert found[is_right].min() > 0.5
+    assert found[~is_right].max() < 0.5
+
+
+def test_views_that_tell_nothing_keep_the_usual_weights() -> None:
+    """A blend without weights could be saved, and not be loaded."""
+    data = judged(2000)
+    against = Judged({"linear": -1 - data.is_right.astype(np.float32)}, data.groups, data.is_candidate, data.is_right)
+    assert logistic.fit(against, ["linear"]) == logistic.usual(["linear"])

@@ -136,7 +136,7 @@ class Measured:
 def documents_of(data: Dataset, model: Model, rules: Rules) -> Matched:
     """Return the documents of a data set to measure a model on, and say what makes measures too high or too low.
 
-    Labels that rules do not allow do not count as missed.
+    Labels that rules do not allow, and retired ones, do not count as missed.
     """
     found = match(data, model)
     if data.test is None and len(data.train) == model.n_documents:
@@ -144,6 +144,8 @@ def documents_of(data: Dataset, model: Model, rules: Rules) -> Matched:
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
     allowed = allowed_labels(model, **rules)
+    if allowed is None:
+        allowed = model.allowed
     return found if allowed is None else _only(found, allowed)
 
 

@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import parallel, ranking
 from lightdxml.propensity import inverse_propensity_of
-from lightdxml.views.base import Contributions, mean_slope
+from lightdxml.views.base import FREQUENCY, Contributions, groups_of, mean_slope
 
-# Labels whose number of training documents is at most the same bound share the weights of the logistic blend.
-_FREQUENCY_BOUNDS = (0, 1, 3, 8, 20, 100)
-N_GROUPS = len(_FREQUENCY_BOUNDS) + 1
+# Labels with about the same number of training documents share the weights of the logistic blend.
+N_GROUPS = len(FREQUENCY) + 1
 GROUP_NAMES = ("0", "1", "2–3", "4–8", "9–20", "21–100", "more")
 # The largest weight or bias that a model may have.
 _LARGEST = 1000
-# The smallest chance that a view may be wrong.
-_NEAREST = 1e-7
+# The smallest chance that a view may be wrong, and the lowest log-score: below it, a label is as good as impossible.
+_NEAREST, _LOWEST = 1e-7, -40.0
 LogScores = Mapping[str, NDArray[np.float32]]
 
 
@@ -55,7 +54,7 @@ def frequency_groups(frequency: NDArray[np.integer]) -> NDArray[np.uint8]:
     >>> frequency_groups(np.array([0, 1, 2, 1000])).tolist()
     [0, 1, 2, 6]
     """
-    return np.searchsorted(np.array(_FREQUENCY_BOUNDS), frequency).astype(np.uint8)
+    return groups_of(frequency, FREQUENCY)
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,10 @@ class LogisticBlend:
 
     def log_odds(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
         """Return the log-odds that each candidate is right."""
-        total = np.array(self.biases)[groups]
-        for name, (low, high) in self.slopes.items():
-            total += np.array(low)[groups] * log_scores[name]
-            if any(high):
-                total += np.array(high)[groups] * confidence(log_scores[name])
+        total = np.array(self.biases, dtype=np.float64)[groups]
+        for name, slopes in self.slopes.items():
+            for slope, feature in zip(slopes, features_of(log_scores[name]), strict=True):
+                total += np.array(slope)[groups] * feature
         return total
 
     def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -173,7 +171,8 @@ class LogisticBlend:
             low, high = (one[group] for one in self.slopes[name])
 
             def says(log_score: float, low: float = low, high: float = high) -> float:
-                return low * log_score + high * float(confidence(np.float64(log_score)))
+                log_p, confidence = features_of(np.float64(log_score))
+                return float(low * log_p + high * confidence)
 
             total += says(part.base)
             added = added + mean_slope(says, part.base, float(part.features.sum())) * part.features
@@ -188,14 +187,15 @@ class LogisticBlend:
         return {"kind": self.kind, "slopes": self.slopes, "biases": self.biases}
 
 
-def confidence(log_scores: Any) -> Any:
-    """Return −log(1 − p), given log p: about 0 for unlikely labels, and large for near certain ones.
+def features_of(log_scores: Any) -> tuple[Any, Any]:
+    """Return log p and −log(1 − p), given log p: the latter is about 0 for unlikely labels.
 
-    >>> confidence(np.log(np.array([0.0001, 0.5, 0.99]))).round(2).tolist()
-    [0.0, 0.69, 4.61]
+    >>> [one.round(2).tolist() for one in features_of(np.log(np.array([0.0001, 0.5, 0.99])))]
+    [[-9.21, -0.69, -0.01], [0.0, 0.69, 4.61]]
     """
+    log_p = np.clip(np.asarray(log_scores, dtype=np.float64), _LOWEST, 0)
     # Scores of float32 may round to 1.
-    return -np.log(np.maximum(-np.expm1(np.minimum(log_scores, 0)), _NEAREST))
+    return log_p, -np.log(np.maximum(-np.expm1(log_p), _NEAREST))
 
 
 def restore_blend(content: Any) -> Blend:
@@ -209,7 +209,7 @@ def restore_blend(content: Any) -> Blend:
         sizes = {len(row) for row in (*rows, biases)}
         positive = all(_are_numbers(row, 0, _LARGEST) for row in rows)
         if sizes == {N_GROUPS} and positive and _are_numbers(biases, -_LARGEST, _LARGEST):
-            return LogisticBlend(slopes, tuple(biases))
+            return LogisticBlend(slopes, tuple(map(float, biases)))
     raise ValueError(f"its manifest has a blend {content!r:.80}")
 
 
@@ -219,7 +219,7 @@ def _are_numbers(values: Any, low: float, high: float) -> bool:
 
 @dataclass(frozen=True)
 class TailShift:
-    """How much rare labels are preferred: powers of 1/p, the inverse propensity, by which scores are multiplied.
+    """How much rare labels are preferred: powers of 1/p, the inverse propensity, by which odds are multiplied.
 
     Attributes
     ----------
@@ -252,12 +252,13 @@ def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32
 
 
 def shifted(scores: NDArray[Any], rare: NDArray[np.float32], strength: float) -> NDArray[Any]:
-    """Return scores that are lower the more frequent their labels are; they stay between 0 and 1.
+    """Return scores whose log-odds are lower the more frequent their labels are; they stay between 0 and 1.
 
-    >>> shifted(np.array([0.5, 0.5], dtype=np.float32), np.log(np.array([1, 0.5], dtype=np.float32)), 1.0).tolist()
-    [0.5, 0.25]
+    >>> shifted(np.array([0.5, 0.5, 1.0]), np.log(np.array([1, 0.5, 0.5], dtype=np.float32)), 1.0).round(3).tolist()
+    [0.5, 0.333, 1.0]
     """
-    lower: NDArray[Any] = np.exp(np.float32(strength) * rare) * scores
+    factor = np.exp(np.float32(strength) * rare)
+    lower: NDArray[Any] = factor * scores / (1 - scores + factor * scores)
     return lower
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.model.blend import rarity
+from lightdxml.model.blend import rarity, shifted
 from lightdxml.model.model import Model, predict
 from lightdxml.text.written import words_of, written_terms
 from lightdxml.views.base import Batch
@@ -95,15 +95,16 @@ def _explain(
     total = model.blend.explain(parts, int(model.label_groups[label]))
     features, names = total.features, _feature_names(model, batch.X, written)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
-    rare = float(rarity(model.label_frequency[label : label + 1], model.n_documents)[0])
-    shift = float(np.expm1(model.shift.strength(tail) * rare))
+    rare = rarity(model.label_frequency[label : label + 1], model.n_documents)
+    plain = np.array([total.base + float(features.sum())])
+    taken = float((shifted(plain, rare, model.shift.strength(tail)) - plain)[0])
     shown = model.label(label)
     return Explanation(
         label=label if model.label_names is None else shown.id,
         score=score,
         base=total.base,
         parts=[(names[i], float(features[i])) for i in order],
-        tail=(total.base + float(features.sum())) * shift if shift else 0.0,
+        tail=taken,
         name=shown.name,
         notation=shown.notation,
         name_match=_name_match(model, label, written),

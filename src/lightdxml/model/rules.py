@@ -57,8 +57,10 @@ def _ids(model: Model, labels: str | int | Iterable[str | int], rule: str) -> li
 
 def _id(model: Model, label: str | int, rule: str) -> int:
     found = None
-    if not isinstance(label, str):
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
         found = int(label)
+    elif not isinstance(label, str):
+        pass
     elif model.label_names is None:
         found = int(label) if label.isdecimal() else None
     elif model.vocabulary is not None:

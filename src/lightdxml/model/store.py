@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lightdxml.config import from_json
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import TailShift, restore_blend
+from lightdxml.model.blend import LogisticBlend, TailShift, restore_blend
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
@@ -236,7 +236,8 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         raise ValueError(f"it has a view {unknown[0]!r:.40} that this version of lightdxml does not know")
     views = {name: VIEWS[name].restore(arrays, facts, sizes) for name, facts in manifest["views"].items()}
     blend = restore_blend(manifest["blend"])
-    if not views or any(weight and name not in views for name, weight in blend.weights.items()):
+    named = blend.slopes if isinstance(blend, LogisticBlend) else [one for one, w in blend.weights.items() if w]
+    if not views or not set(named) <= set(views):
         raise ValueError("its views are not those that its blend names")
     if verify:
         for view in views.values():

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lightdxml.training.run import TrainingData
 
 # Allocators and libraries keep some memory that no array accounts for.
+# Validation documents that weights of views are fitted to, and bytes per candidate: two numbers per view, in copies.
+_FITTED, _FIT_BYTES = 5000, 250
 _OVERHEAD = 1.05
 # If the resident memory is unknown: the interpreter with everything that training imports.
 _PROGRAM = 300_000_000
@@ -78,9 +80,13 @@ def estimate(data: TrainingData, config: Config, *, spilled: bool = False) -> Es
 
 
 def _blend_bytes(data: TrainingData, config: Config) -> int:
-    """Return the bytes of validation documents' candidates: labels, log-scores of all views, and sums of them."""
-    candidates = min(config.dense.shortlist_size + config.linear.proposals, 2 * len(data.known_labels))
-    return 4 * int(data.X_validation.shape[0]) * (9 * candidates + 2 * config.dense.dim)
+    """Return the bytes of validation documents' candidates: labels, log-scores of all views, and the fit of weights."""
+    n = int(data.X_validation.shape[0])
+    names = 0 if data.names is None else config.names.proposals
+    proposed = config.dense.shortlist_size * config.dense.enabled + config.linear.proposals + names
+    candidates = min(proposed, 2 * len(data.trained_labels))
+    fitted = min(n, _FITTED) * candidates * _FIT_BYTES
+    return 4 * n * (9 * candidates + 2 * config.dense.dim) + fitted
 
 
 def check(data: TrainingData, config: Config, limit: int | None = None, *, spilled: bool = False) -> Estimate:

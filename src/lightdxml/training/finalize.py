@@ -58,7 +58,7 @@ class _BlendFit:
         self.run = run
         self.batch = run.data.validation_batch
         self.candidates = find_candidates(run.views, self.batch)
-        if run.result is not None and _LINEAR in run.views:
+        if run.result is not None and _LINEAR in run.views and choose.can_choose(run):
             found = self._gain(self.candidates, "classifier and nearness", [_LINEAR], list(run.views))
             # They are trained already, so any gain is welcome. Few validation documents tell little.
             least = -found.error if self._is_few else 0.0
@@ -93,9 +93,14 @@ class _BlendFit:
             self.run.views[name], self.candidates = view, candidates
 
     def _extended(self, name: str, view: View) -> Candidates | None:
-        """Return the candidates with those of another view; None if it adds too little."""
+        """Return the candidates with those of another view; None if it adds too little.
+
+        Without validation documents there is no choice.
+        """
         run, options = self.run, self.run.config.blend
         candidates = extended(self.candidates, run.views, name, view, self.batch)
+        if not choose.can_choose(run):
+            return candidates
         found = self._gain(candidates, name, list(run.views), [*run.views, name])
         # With few validation documents the view is kept unless it clearly does harm.
         least = -found.error if self._is_few else max(options.min_gain, options.min_errors * found.error)
@@ -108,9 +113,7 @@ class _BlendFit:
         return found
 
     def _is_kept(self, found: choose.Gain, what: str, least: float) -> bool:
-        """Return whether views add enough, and say so; without a choice, all views are kept."""
-        if not choose.can_choose(self.run):
-            return True
+        """Return whether views add enough, and say so."""
         is_kept = found.mean >= least
         outcome = "kept" if is_kept else "dropped"
         self.run.say(f"{what}: {found.mean:+.2f} ± {found.error:.2f} points of mean P, {outcome}")

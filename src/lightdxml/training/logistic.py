@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, confidence
+from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, features_of, sigmoid
 from lightdxml.model.candidates import Candidates
 
-# The weights that few documents hardly change: usual ones on data sets of all sizes.
-_USUAL_LOW, _OTHERS_LOW, _USUAL_HIGH, _USUAL_BIAS = {"linear": 1.0, "nearness": 1.0}, 0.3, 0.3, 1.0
+# About the weights that were fitted on data sets of all sizes. A few documents hardly move weights away from them.
+_USUAL_LOW, _OTHERS_LOW = {"linear": 1.0, "nearness": 1.0}, 0.3
+_USUAL_HIGH, _USUAL_BIAS = 0.3, 1.0
 # How strongly mean weights are drawn to the usual ones, and the weights of a group of labels to the mean.
 _RIDGE, _GROUP_RIDGE = 1.0, 10.0
-_STEPS, _LONGEST_STEP, _CONVERGED, _STEEPEST = 50, 5.0, 1e-6, 30.0
-# Log-scores below it are as good as impossible.
-_LOWEST = -40.0
+# Newton's method: steps at most, and the change of a weight at which it ends.
+_STEPS, _CONVERGED = 50, 1e-6
 
 Design = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -102,42 +102,73 @@ def _start(views: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _blend(views: Sequence[str], weights: NDArray[np.float64]) -> LogisticBlend:
-    """Return the blend with these weights, groups × weights, without views that have none."""
+    """Return the blend with these weights, groups × weights, without views that have none.
+
+    If no view has a weight, all of them have the usual ones: something must rank the labels.
+    """
+    if not weights[:, :-1].any():
+        return usual(views)
     rows = [tuple(row) for row in weights.T.tolist()]
     slopes = {name: Slopes(rows[2 * i], rows[2 * i + 1]) for i, name in enumerate(views)}
     return LogisticBlend({name: own for name, own in slopes.items() if any(own.low + own.high)}, rows[-1])
 
 
 def _newton(parts: Sequence[Design], start: NDArray[np.float64], is_free: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the weights, groups × weights, by Newton's method; those that are not free are 0."""
+    """Return the weights, groups × weights, by Newton's method with halved steps; those that are not free are 0."""
     size = len(start)
     # The mean weights and then those of each group. All of them but the free ones stay as they are.
     weights = np.concatenate([start, np.where(is_free, start, 0).ravel()])
     free = np.flatnonzero(np.concatenate([np.ones(size, dtype=np.bool_), is_free.ravel()]))
+    loss = _loss(parts, start, weights)
     for _ in range(_STEPS):
-        mean, own = weights[:size], weights[size:].reshape(N_GROUPS, size)
-        gradient = np.concatenate([_RIDGE * (mean - start) - _GROUP_RIDGE * (own - mean).sum(axis=0), own.ravel()])
-        hessian = np.diag(np.repeat([_RIDGE + N_GROUPS * _GROUP_RIDGE, _GROUP_RIDGE], [size, N_GROUPS * size]))
-        for group, (features, is_right) in enumerate(parts):
-            chance = 1 / (1 + np.exp(-np.clip(features @ own[group], -_STEEPEST, _STEEPEST)))
-            at = slice((group + 1) * size, (group + 2) * size)
-            gradient[at] = features.T @ (chance - is_right) + _GROUP_RIDGE * (own[group] - mean)
-            hessian[at, at] += (features.T * (chance * (1 - chance))) @ features
-            hessian[:size, at] = hessian[at, :size] = -_GROUP_RIDGE * np.eye(size)
-        step = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        longest = float(np.abs(step).max())
-        weights[free] -= step * min(1.0, _LONGEST_STEP / max(longest, _CONVERGED))
-        if longest < _CONVERGED:
+        gradient, hessian = _slopes(parts, start, weights)
+        step = np.zeros_like(weights)
+        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+        later = _loss(parts, start, weights - step)
+        # The loss is convex, so some part of the step lowers it.
+        while later > loss and np.abs(step).max() > _CONVERGED:
+            step /= 2
+            later = _loss(parts, start, weights - step)
+        if later > loss:
+            break
+        weights, loss = weights - step, later
+        if np.abs(step).max() < _CONVERGED:
             break
     return weights[size:].reshape(N_GROUPS, size)
+
+
+def _loss(parts: Sequence[Design], start: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the cross-entropy and the ridge penalties."""
+    mean, own = weights[: len(start)], weights[len(start) :].reshape(N_GROUPS, -1)
+    penalty = _RIDGE * np.square(mean - start).sum() + _GROUP_RIDGE * np.square(own - mean).sum()
+    loss = 0.5 * float(penalty)
+    for (features, is_right), row in zip(parts, own, strict=True):
+        log_odds = features @ row
+        loss += float((np.logaddexp(0, log_odds) - is_right * log_odds).sum())
+    return loss
+
+
+def _slopes(
+    parts: Sequence[Design], start: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return gradient and Hessian of the loss."""
+    size = len(start)
+    mean, own = weights[:size], weights[size:].reshape(N_GROUPS, size)
+    gradient = np.zeros_like(weights)
+    gradient[:size] = _RIDGE * (mean - start) - _GROUP_RIDGE * (own - mean).sum(axis=0)
+    hessian = np.diag(np.repeat([_RIDGE + N_GROUPS * _GROUP_RIDGE, _GROUP_RIDGE], [size, N_GROUPS * size]))
+    for group, (features, is_right) in enumerate(parts):
+        chance: NDArray[np.float64] = sigmoid(features @ own[group])
+        at = slice((group + 1) * size, (group + 2) * size)
+        gradient[at] = features.T @ (chance - is_right) + _GROUP_RIDGE * (own[group] - mean)
+        hessian[at, at] += (features.T * (chance * (1 - chance))) @ features
+        hessian[:size, at] = hessian[at, :size] = -_GROUP_RIDGE * np.eye(size)
+    return gradient, hessian
 
 
 def _design(judged: Judged, views: Sequence[str], group: int) -> Design:
     """Return what the weights of a group are multiplied with, and which candidates are right."""
     chosen = judged.is_candidate & (judged.groups == group)
-    columns = []
-    for name in views:
-        log_scores = judged.log_scores[name][chosen].astype(np.float64)
-        columns += [np.maximum(log_scores, _LOWEST), confidence(log_scores)]
+    columns = [column for name in views for column in features_of(judged.log_scores[name][chosen])]
     columns.append(np.ones(int(chosen.sum())))
     return np.stack(columns, axis=1), judged.is_right[chosen].astype(np.float64)

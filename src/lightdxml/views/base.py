@@ -208,6 +208,19 @@ class View(Protocol):
         """Return the view, trained again with held-out documents if these can change it."""
 
 
+# Upper bounds of training documents per group of labels.
+FREQUENCY = (0, 1, 3, 8, 20, 100)
+
+
+def groups_of(numbers: NDArray[np.integer], bounds: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Return the group of each number: the first bound that it does not exceed.
+
+    >>> groups_of(np.array([0, 1, 2, 1000]), FREQUENCY).tolist()
+    [0, 1, 2, 6]
+    """
+    return np.searchsorted(np.array(bounds), numbers).astype(np.uint8)
+
+
 def mean_slope(function: Callable[[float], float], start: float, step: float) -> float:
     """Return (f(start + step) − f(start)) / step, or the slope at `start` if the step is about 0.
 

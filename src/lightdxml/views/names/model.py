@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.views.base import Batch, Contributions, ModelSizes, Proposal, ViewMemory, expect, in_range
+from lightdxml.views.base import (
+    FREQUENCY,
+    Batch,
+    Contributions,
+    ModelSizes,
+    Proposal,
+    ViewMemory,
+    expect,
+    groups_of,
+    in_range,
+)
 from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, margins_of, restore_index, search
-from lightdxml.views.names.scorer import AMBIGUITY, FREQUENCY, TERMS, Matches, NameScorer, groups_of
+from lightdxml.views.names.scorer import AMBIGUITY, TERMS, Matches, NameScorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

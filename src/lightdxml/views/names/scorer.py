@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.views.base import expect
+from lightdxml.views.base import FREQUENCY, expect
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -24,20 +24,11 @@ WEIGHT = np.log(np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 0.6], dtype=
 _SMALLEST = np.float32(1e-4)
 # A name whose terms all occur, although shares are rounded to 16 bits.
 _WHOLE = np.float32(0.998)
-# Upper bounds of training documents per group of labels, of terms per name, and of labels that share a name.
-FREQUENCY, TERMS, AMBIGUITY = (0, 1, 3, 8, 20, 100), (1, 2, 3), (1, 2)
+# Upper bounds of terms per name, and of labels that share a name, per group.
+TERMS, AMBIGUITY = (1, 2, 3), (1, 2)
 NO_MATCH, PARTIAL, WHOLE, NAMELESS = 0, 1, 2, 3
 _KINDS = 4
 _RIDGE, _STEPS, _CONVERGED = 1.0, 30, 1e-6
-
-
-def groups_of(numbers: NDArray[np.integer], bounds: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return the group of each number: the first bound that it does not exceed.
-
-    >>> groups_of(np.array([0, 1, 2, 1000]), FREQUENCY).tolist()
-    [0, 1, 2, 6]
-    """
-    return np.searchsorted(np.array(bounds), numbers).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.views.base import Batch, ViewMemory
+from lightdxml.views.base import FREQUENCY, Batch, ViewMemory, groups_of
 from lightdxml.views.linear.solver import inverted_rows
 from lightdxml.views.names import scorer
 from lightdxml.views.names.forms import NameForms
 from lightdxml.views.names.model import NamesView, without_repeats
-from lightdxml.views.names.scorer import AMBIGUITY, FREQUENCY, TERMS, Matches, NameScorer, groups_of
+from lightdxml.views.names.scorer import AMBIGUITY, TERMS, Matches, NameScorer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
