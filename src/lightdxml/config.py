@@ -70,6 +70,11 @@ class Config:
     )
     validation_minimum: int = setting(500, "Documents held out, at least, but no more than a fifth of all.", low=0)
     validation_limit: int = setting(5000, "Documents held out, at most.", low=1)
+    own_labels: str = setting(
+        "auto",
+        "Whether a document may have itself as a label; auto: not if documents are labels and have only others.",
+        choices=("auto", "never", "allowed"),
+    )
     refit: bool = setting(True, "Train linear view and trees on held-out documents too, after all is chosen.")
     random_state: int = setting(0, "The same value gives the same model, bit for bit.", low=0, high=2**32 - 1)
 
@@ -160,6 +165,8 @@ def resolved(
 
     >>> [resolved(Config(), 50_000, n).dense.train for n in (500, 50_000)]
     ['always', 'never']
+    >>> [resolved(Config(), 1000, 500, has_names=names).dense.train for names in (False, True)]
+    ['always', 'never']
     """
     if config.dense.train == "never" and not config.linear.enabled:
         raise ValueError("dense is 'never' and linear is False: one of them must be trained to propose labels")
@@ -168,7 +175,8 @@ def resolved(
     if config.dense.train != "auto":
         return config
     few_documents, few_features = n_documents < config.dense.max_documents, n_features <= config.dense.max_features
-    wanted = few_features or (few_documents and not has_names) or has_vectors or not config.linear.enabled
+    helpful = not has_names if few_documents else few_features
+    wanted = helpful or has_vectors or not config.linear.enabled
     return changed(config, {"dense": "always" if wanted else "never"})
 
 

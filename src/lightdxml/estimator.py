@@ -253,8 +253,11 @@ class LightDXML(BaseEstimator):
             labels, names, dev = with_vocabulary(labels, names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
-        own = own_labels_of(ids, names, labels, None if dev is None or len(dev) < 3 else dev[2])
+        dev_ids = None if dev is None or len(dev) < 3 else dev[2]
+        own = own_labels_of(ids, names, labels, dev_ids, config.own_labels)
         progress, history = Progress(self.verbose), History()
+        if own is not None:
+            progress.say("documents are labels themselves: none is given to itself")
         with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
             vectorizer = forms = None
             if texts is not None:

@@ -120,14 +120,21 @@ def _words_of_features(X: csr_matrix, feature_names: Sequence[str]) -> tuple[tfi
 
 
 def own_labels_of(
-    ids: Sequence[str] | None, names: list[str] | None, Y: csr_matrix, dev_ids: Sequence[str] | None
+    ids: Sequence[str] | None,
+    names: list[str] | None,
+    Y: csr_matrix,
+    dev_ids: Sequence[str] | None,
+    rule: str = "auto",
 ) -> tuple[NDArray[np.int32], NDArray[np.int32] | None] | None:
-    """Return the labels that documents are themselves; None if documents are no labels."""
-    if ids is None or names is None:
+    """Return the labels that documents are themselves; None if documents are no labels, or may have themselves.
+
+    `rule` is the setting `own_labels`: `auto`, `never` or `allowed`.
+    """
+    if ids is None or names is None or rule == "allowed":
         return None
     check_lengths(len(ids), Y.shape[0], "ids and Y")
     label_of = {name: label for label, name in enumerate(names)}
     own = find_own(ids, label_of)
-    if not never_own(ids, own, Y):
+    if rule == "auto" and not never_own(ids, own, Y):
         return None
     return own, None if dev_ids is None else find_own(dev_ids, label_of)
