@@ -88,7 +88,6 @@ MOMENTS = [
     *(("linear view", at) for at in (1, 3, 6, 9)),
     ("blend", 1),
     *(("label tree", at) for at in (1, 2, 9, 20)),
-    ("view", 1),
     ("tail", 1),
     ("refit linear view", 1),
     *(("refit label tree", at) for at in (1, 7)),
