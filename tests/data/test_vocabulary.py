@@ -218,3 +218,10 @@ def test_statistics_count_languages_names_and_hierarchy(tmp_path: Path) -> None:
 def test_a_name_of_ten_thousand_words_is_cut(tmp_path: Path) -> None:
     path = written(tmp_path, "v.tsv", f"urn:a\t{'word ' * 10_000}\n")
     assert len(Vocabulary.load(path).name("urn:a")) <= 1000
+
+
+def test_an_unknown_encoding_is_one_sentence(tmp_path: Path) -> None:
+    """It once was a traceback."""
+    (tmp_path / "v.tsv").write_text("<urn:a>\tcat\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="encoding 'latin99' is unknown: common ones are"):
+        Vocabulary.load(tmp_path / "v.tsv", encoding="latin99")

@@ -185,6 +185,8 @@ def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
     Y.eliminate_zeros()
     left_out = int(found.Y.nnz - Y.nnz)
     empty = int(np.count_nonzero(np.diff(Y.indptr) == 0))
+    if not left_out:
+        return found
     note(
         f"{left_out:,} of {found.Y.nnz:,} occurrences of labels do not count, because they may not be suggested;"
         f" {empty:,} of {Y.shape[0]:,} documents have no other labels, and count as 0"

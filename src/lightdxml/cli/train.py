@@ -94,7 +94,10 @@ def run(
     ] = None,
     vocabulary: Annotated[
         Path | None,
-        _model(help="What labels are called: TSV, CSV or SKOS. Its concepts are labels too.", metavar="FILE"),
+        _model(
+            help="What labels are called: TSV, CSV or SKOS, in the same encoding as the data. Its concepts are labels too.",
+            metavar="FILE",
+        ),
     ] = None,
     index: Annotated[
         Literal["auto", "exact", "rabitq"] | None,

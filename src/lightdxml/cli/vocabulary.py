@@ -39,15 +39,16 @@ def info(file: File, json: Json = False, encoding: Encoding = "utf-8") -> None:
     if json:
         print_json(asdict(figures))
         return
-    languages = ", ".join(f"{language or 'not named'} {count:,}" for language, count in figures.languages.items())
+    languages = ", ".join(f"{language or 'unknown'} {count:,}" for language, count in figures.languages.items())
+    branches = "branches can be included and excluded" if figures.narrower else "there is no hierarchy"
     first = vocabulary.concepts[0]
     rows = [
         ("concepts", f"{figures.concepts:,}", ""),
         ("names", f"{figures.names:,}", "preferred and alternative ones"),
-        ("languages", f"{len(figures.languages)}", f"concepts with a name: {languages}"),
+        ("languages", f"{len(figures.languages)}", f"concepts by language: {languages}"),
         ("with a notation", f"{figures.notations:,}", ""),
-        ("below another concept", f"{figures.narrower:,}", "branches can be included and excluded"),
-        ("with a name of another", f"{figures.ambiguous:,}", "as labels in data, they need URIs"),
+        ("below another concept", f"{figures.narrower:,}", branches),
+        ("sharing a name", f"{figures.ambiguous:,}", "in data, only URIs tell them apart"),
         ("first concept", "", f"{first.uri} {vocabulary.name(first.uri)}"),
     ]
     print_table(str(file), ("", "", ""), rows)
@@ -104,7 +105,7 @@ def _rows(changes: Changes, model: Model) -> list[tuple[str, str, str]]:
     rows.append(("unchanged", f"{changes.unchanged:,}", ""))
     if changes.new_words:
         rows.append(
-            ("with new words alone", f"{changes.new_words:,}", "added ones of whose names the model knew no word")
+            ("with unknown words", f"{changes.new_words:,}", "added labels; the model knew no word of their names")
         )
     if changes.outside:
         rows.append(("not in the vocabulary", f"{changes.outside:,}", "labels of the data: they stay as they are"))

@@ -83,7 +83,8 @@ def _dev(data: Dataset, source: str) -> Dataset:
     if data.dev is None and data.test is not None:
         raise ValueError(
             f"{source} has no dev part, and test documents choose no weights: hold out documents with"
-            " `lightdxml data split --dev 0.1`, or give a file of documents that the model has not seen"
+            f" `lightdxml data split {source} FOLDER --test 0 --dev 0.1` and train on the rest, or give a file of"
+            " documents that the model has not seen"
         )
     return replace(data, test=data.dev)
 

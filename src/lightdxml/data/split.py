@@ -39,7 +39,7 @@ def split(data: Dataset, test: float = 0.0, dev: float = 0.0, seed: int = 0) -> 
         if not 0 <= share < 1:
             raise ValueError(f"{name} is {share}: it must be at least 0 and below 1")
         if share and name in data.splits:
-            raise ValueError(f"{data.name} already has a {name} split: set {name} to 0")
+            raise ValueError(f"{data.name} already has a {name} split: leave it as it is with {name}=0 (--{name} 0)")
         if share:
             counts[name] = round(share * n)
             if not counts[name]:

@@ -104,6 +104,9 @@ class Vocabulary:
         encoding
             The encoding of TSV and CSV.
         """
+        from lightdxml.data.read import ReadOptions
+
+        ReadOptions(encoding=encoding)
         path = Path(path)
         suffix = Path(base_name(path)).suffix
         if suffix in _SUFFIXES:
