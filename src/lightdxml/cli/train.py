@@ -95,7 +95,7 @@ def run(
     vocabulary: Annotated[
         Path | None,
         _model(
-            help="What labels are called: TSV, CSV or SKOS, in the same encoding as the data. Its concepts are labels too.",
+            help="What labels are called: TSV, CSV or SKOS, in the encoding of the data. Its concepts are labels too.",
             metavar="FILE",
         ),
     ] = None,
