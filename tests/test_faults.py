@@ -90,10 +90,11 @@ class InterruptAtTick(Callback):
 
 
 def test_ctrl_c_within_a_long_computation_stops_at_once(lab: Lab, tmp_path: Path) -> None:
+    # How many ticks there are depends on time: of more than a hundred, the first ones are there on any machine.
     small = {"dim": 8, "epochs": 1, "linear.work": 0, "dense": "always", "blend.min_documents": 1}
     config, documents = changed(Config(), small), load(lab.data).train
     keep = CheckpointOptions(tmp_path / "checkpoint", every=1e9, resume=True)
-    for n in (1, 20, 50):
+    for n in (1, 10, 20):
         interrupt = InterruptAtTick(n)
         with pytest.raises(Interrupted):
             train(prepare(documents.X, documents.Y, config), config, checkpoint=keep, callbacks=[interrupt])
