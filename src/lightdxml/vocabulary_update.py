@@ -13,6 +13,7 @@ from lightdxml.label_names import label_texts, name_forms
 from lightdxml.model.model import Model
 from lightdxml.text.tfidf import Vectorizer, with_words
 from lightdxml.views.base import NewLabels
+from lightdxml.views.names.forms import NameForms
 
 # Labels without documents that are enough to tell what a name is worth, and how many others tell it instead.
 _ENOUGH, _FEWEST = 20, 1000
@@ -154,7 +155,19 @@ def _new_labels(
     has_name = np.zeros(n_labels, dtype=np.bool_)
     has_name[forms.labels] = True
     examples = _examples(model, has_name[:n_old], renamed)
-    return wide, NewLabels(forms, n_labels, untrained, examples)
+    expected = _expected_documents(forms, wide, model.n_documents)
+    return wide, NewLabels(forms, n_labels, untrained, examples, np.flatnonzero(renamed).astype(np.int32), expected)
+
+
+def _expected_documents(names: NameForms, vectorizer: Vectorizer, n_documents: int) -> NDArray[np.int32]:
+    """Return about how many training documents contain each name, if its terms are independent."""
+    document_frequency = (1 + n_documents) / np.exp(vectorizer.idf.astype(np.float64) - 1) - 1
+    share = np.clip(document_frequency / n_documents, 1e-9, 1)
+    terms = names.terms
+    rows = np.repeat(np.arange(terms.shape[0]), np.diff(terms.indptr))
+    logs = np.bincount(rows, weights=np.log(share)[terms.indices], minlength=terms.shape[0])
+    expected: NDArray[np.int32] = np.round(n_documents * np.exp(logs)).astype(np.int32)
+    return np.where(np.diff(terms.indptr) > 0, expected, 0).astype(np.int32)
 
 
 def _examples(model: Model, has_name: NDArray[np.bool_], renamed: NDArray[np.bool_]) -> NDArray[np.int32]:

@@ -120,7 +120,9 @@ def test_a_new_label_lies_where_a_document_of_its_name_would(index: str, X: csr_
     _, nearness = dense_views(LightDXML(options=PAPER | {"index": index}).fit(*topics()))
     terms = csr_matrix((np.ones(13, np.float32), (np.arange(13), [*range(12), 20])), shape=(13, 42))
     names, none = NameForms(terms, np.arange(13, dtype=np.int32)), np.empty(0, dtype=np.int32)
-    grown = nearness.with_labels(NewLabels(names, 13, np.array([12], dtype=np.int32), none))
+    grown = nearness.with_labels(
+        NewLabels(names, 13, np.array([12], dtype=np.int32), none, none, np.zeros(13, np.int32))
+    )
     assert grown.index.kind == index
     assert grown.log_score(Batch(terms[12]), np.array([[12]], dtype=np.int32))[0, 0] == pytest.approx(0, abs=1e-3)
     every = np.tile(np.arange(12, dtype=np.int32), (X.shape[0], 1))

@@ -26,6 +26,7 @@ def matches(coverage: list[float], weight: list[float], frequency: list[int]) ->
         np.zeros(n, np.uint8),
         np.zeros(n, np.uint8),
         np.array(frequency, np.uint8),
+        np.full(n, -3, np.float32),
     )
 
 

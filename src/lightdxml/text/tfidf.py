@@ -108,10 +108,8 @@ def fit(
     """
     fields = Fields.of(texts, settings.title_weight > 0, settings.language)
     of_names = Fields.of(names, language=settings.language)
-    wanted = _words(of_names)
-    common, rare = _count(fields, settings, memory_limit, wanted)
-    spelled = dict.fromkeys(_spell(of_names, wanted), 0)
-    document_counts = spelled | _spell(fields, rare) | _select(fields, common, settings)
+    common, wanted = _count(fields, settings, memory_limit, _words(of_names))
+    document_counts = _spell(of_names, wanted) | _select(fields, common, settings)
     vocabulary = sorted(document_counts)
     df = np.array([document_counts[term] for term in vocabulary], dtype=np.float64)
     idf = np.log((1 + len(fields)) / (1 + df)) + 1
@@ -228,9 +226,9 @@ def _words(names: Fields) -> NDArray[np.uint64]:
 def _count(
     fields: Fields, settings: TextOptions, memory_limit: int | None, wanted: NDArray[np.uint64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the terms that occur in enough documents, and those that are wanted anyway.
+    """Return the terms that occur in enough documents, and the wanted ones with their counts in the documents.
 
-    Both are unordered rows of `kernels.words`.
+    Both are unordered rows of `kernels.words`. A wanted term is at its place in the names.
     """
     tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
     locks = [Lock() for _ in tables]
@@ -250,8 +248,12 @@ def _count(
     parallel.run(count, fields.chunks())
     min_df = np.uint64(settings.min_df)
     common = np.concatenate([table[_document_counts(table) >= min_df] for table, _ in tables])
-    anyway = [table[np.isin(table[:, 0], wanted[:, 0])] for table, _ in tables if len(wanted)]
-    return common, np.concatenate([wanted[:0], *anyway])
+    counted = wanted[np.argsort(wanted[:, 0])]
+    counted[:, 1] = 0
+    for table, _ in tables if len(counted) else ():
+        found = table[np.isin(table[:, 0], counted[:, 0])]
+        counted[np.searchsorted(counted[:, 0], found[:, 0]), 1] = found[:, 1]
+    return common, counted
 
 
 def _document_counts(terms: NDArray[np.uint64]) -> NDArray[np.uint64]:

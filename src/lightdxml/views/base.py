@@ -112,12 +112,18 @@ class NewLabels:
         names have changed.
     examples
         Trained labels that are most like these, ascending: what they have is what a name is worth.
+    renamed
+        Labels of the model whose names have changed.
+    expected_documents
+        About how many training documents contain each name, if its terms are independent.
     """
 
     names: NameForms
     n_labels: int
     untrained: NDArray[np.int32]
     examples: NDArray[np.int32]
+    renamed: NDArray[np.int32]
+    expected_documents: NDArray[np.int32]
 
     @property
     def n_features(self) -> int:

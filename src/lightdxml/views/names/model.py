@@ -23,6 +23,7 @@ from lightdxml.views.base import (
     in_range,
 )
 from lightdxml.views.linear.inverted import InvertedIndex, feature_margins, margins_of, restore_index, search
+from lightdxml.views.names.occurrences import Occurrences, carried_over
 from lightdxml.views.names.scorer import AMBIGUITY, TERMS, Matches, NameScorer
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from lightdxml.views.base import NewLabels, View
 
 _MAX_PROPOSALS = 1 << 16
+# Names that are searched per proposal. A text may contain many names of labels that do not fit.
+_SEARCHED = 4
 # Names of candidates that are scored together.
 _CELLS = 1_000_000
 
@@ -49,12 +52,14 @@ class NamesView:
         The label of each name, ascending.
     terms, ambiguity
         Per name, the groups of its number of terms and of the labels that share it.
+    occurrences
+        Per name, how often it occurs in training documents, and with its label.
     frequency
         Per label, the group of its number of training documents.
     scorer
         From matches to log-odds.
     proposals
-        Names per document that candidates come from.
+        Candidate labels per document.
     """
 
     name: ClassVar[str] = "names"
@@ -65,19 +70,27 @@ class NamesView:
     labels: NDArray[np.int32]
     terms: NDArray[np.uint8]
     ambiguity: NDArray[np.uint8]
+    occurrences: Occurrences
     frequency: NDArray[np.uint8]
     scorer: NameScorer
     proposals: int
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
+        """Return the most likely labels of those whose names match best."""
+        labels = self.matching_labels(batch, known)
+        scores = self.log_score(batch, np.concatenate([known, labels], axis=1))
+        of_known, of_new = np.split(scores, [known.shape[1]], axis=1)
+        best = np.argsort(np.where(labels >= 0, -of_new, np.inf), axis=1, kind="stable")[:, : self.proposals]
+        kept, kept_scores = (np.take_along_axis(one, best, axis=1) for one in (labels, of_new))
+        return Proposal(kept, np.concatenate([of_known, kept_scores], axis=1))
+
+    def matching_labels(self, batch: Batch, known: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the labels of the names that cover the most, and explain the most of the document."""
         none = np.empty((len(batch), 0), dtype=np.int32)
         allowed = None if batch.allowed is None else batch.allowed[self.labels]
-        names = search(self.index, Batch(_with(batch, batch.X.data + 1)), self.proposals, none, allowed)[0]
-        labels = np.where(names >= 0, self.labels[names], -1).astype(np.int32)
-        labels = without_repeats(known, labels)
-        every = np.concatenate([known, labels], axis=1)
-        return Proposal(labels, self.log_score(batch, every))
+        documents = Batch(_with(batch, batch.X.data + 1))
+        names = search(self.index, documents, _SEARCHED * self.proposals, none, allowed)[0]
+        return without_repeats(known, np.where(names >= 0, self.labels[names], -1).astype(np.int32))
 
     def log_score(self, batch: Batch, labels: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the log-probability of these labels, by the best of each label's names."""
@@ -112,7 +125,17 @@ class NamesView:
         binary = batch.shared("ones", lambda: Batch(_with(batch, np.ones_like(batch.X.data))))
         coverage, weight = (margins_of(self.index, one, flat).reshape(names.shape) for one in (binary, batch))
         by_label = np.broadcast_to(self.frequency[labels][:, :, None], names.shape)
-        return Matches(coverage, np.maximum(weight, 0), self.terms[names], self.ambiguity[names], by_label)
+        rate = self._log_rate[names]
+        return Matches(coverage, np.maximum(weight, 0), self.terms[names], self.ambiguity[names], by_label, rate)
+
+    @cached_property
+    def _log_rate(self) -> NDArray[np.float32]:
+        return self.occurrences.log_rate
+
+    def number(self, labels: NDArray[np.int32], which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of names, given which of its label's names each one is; any number for a missing name."""
+        numbers: NDArray[np.int64] = np.minimum(self._bounds[labels] + which, max(0, len(self.labels) - 1))
+        return numbers
 
     @cached_property
     def _bounds(self) -> NDArray[np.int64]:
@@ -143,11 +166,12 @@ class NamesView:
         return {
             **self.index.arrays(self.name),
             **{f"{self.name}.{one}": array for one, array in own.items()},
+            **self.occurrences.arrays(f"{self.name}.occurrences"),
             **self.scorer.arrays(f"{self.name}.scorer"),
         }
 
     def facts(self) -> dict[str, Any]:
-        """Return how many names candidates come from."""
+        """Return the number of candidates."""
         return {"proposals": self.proposals}
 
     @classmethod
@@ -168,7 +192,8 @@ class NamesView:
             raise ValueError("its names view has names of labels that do not exist")
         index = restore_index(arrays, cls.name, sizes.n_features, n)
         scorer = NameScorer.restore(arrays, f"{cls.name}.scorer")
-        return cls(index, labels, terms, ambiguity, frequency, scorer, proposals)
+        occurrences = Occurrences.restore(arrays, f"{cls.name}.occurrences", n)
+        return cls(index, labels, terms, ambiguity, occurrences, frequency, scorer, proposals)
 
     def check_values(self) -> None:
         """Check nothing more: there are no quantized rows."""
@@ -188,6 +213,7 @@ class NamesView:
             labels=names.labels,
             terms=groups_of(names.n_terms, TERMS),
             ambiguity=groups_of(names.ambiguity, AMBIGUITY),
+            occurrences=carried_over(self.occurrences, self.labels, new),
             frequency=np.append(self.frequency, groups_of(np.zeros(more, dtype=np.int32), FREQUENCY)),
         )
 
@@ -210,8 +236,10 @@ class NamesView:
         return train(run)
 
     def refit(self, run: Run) -> NamesView:
-        """Return the view with the label frequencies of all documents."""
-        return replace(self, frequency=groups_of(run.data.all_label_frequency, FREQUENCY))
+        """Return the view with the counts of all documents."""
+        from lightdxml.views.names.train import refit
+
+        return refit(self, run.data)
 
 
 def _groups(arrays: Arrays, name: str, n: int, bounds: tuple[int, ...]) -> NDArray[np.uint8]:

@@ -21,9 +21,9 @@ class NamesOptions:
     documents: float = setting(
         5.0, "How many documents a name counts as in the centroid of its label.", low=0, high=1_000_000
     )
-    proposals: int = setting(50, "Names per document that the view proposes labels for.", low=0, high=1 << 16)
+    proposals: int = setting(50, "Candidate labels per document that the view proposes.", low=0, high=1 << 16)
     min_documents: int = setting(100, "With fewer validation documents the names view is not used.", low=1)
-    sample: int = setting(4000, "Training documents that the scorer of names is fitted on, at most.", low=1)
+    sample: int = setting(2000, "Training documents that the scorer of names is fitted on, at most.", low=1)
 
     def __post_init__(self) -> None:
         check(self)

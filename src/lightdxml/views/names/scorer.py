@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Where the functions of coverage and weight bend. Weights are on a logarithmic scale.
 COVERAGE = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0], dtype=np.float32)
 WEIGHT = np.log(np.array([0.003, 0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 0.6], dtype=np.float32))
+# The same of the logarithm of a name's rate of hits.
+RATE = np.array([-10.0, -8.0, -6.0, -5.0, -4.0, -3.0, -2.0, -1.0, 0.0], dtype=np.float32)
 _SMALLEST = np.float32(1e-4)
 # A name whose terms all occur, although shares are rounded to 16 bits.
 _WHOLE = np.float32(0.998)
@@ -43,6 +45,8 @@ class Matches:
         The share of the document that the name explains: the TF-IDF of its terms there, weighted by their shares.
     terms, ambiguity, frequency
         Groups of the number of terms, of the labels that share the name, and of the label's training documents.
+    log_rate
+        How often the label is right where all of the name occurs: see `Occurrences`.
     """
 
     coverage: NDArray[np.float32]
@@ -50,6 +54,7 @@ class Matches:
     terms: NDArray[np.uint8]
     ambiguity: NDArray[np.uint8]
     frequency: NDArray[np.uint8]
+    log_rate: NDArray[np.float32]
 
     @property
     def kind(self) -> NDArray[np.uint8]:
@@ -72,6 +77,8 @@ class NameScorer:
         By group, where all of the name occurs.
     frequency
         By kind of match and group of label frequency.
+    rate
+        At the bends of the rate of hits, where all of the name occurs.
     """
 
     coverage: NDArray[np.float32]
@@ -80,6 +87,7 @@ class NameScorer:
     terms: NDArray[np.float32]
     ambiguity: NDArray[np.float32]
     frequency: NDArray[np.float32]
+    rate: NDArray[np.float32]
 
     def log_odds(self, matches: Matches) -> NDArray[np.float32]:
         """Return the log-odds that the labels are right."""
@@ -90,6 +98,7 @@ class NameScorer:
         odds += np.where(kind == PARTIAL, np.interp(weight, WEIGHT, self.partial), 0).astype(np.float32)
         whole = np.interp(weight, WEIGHT, self.whole).astype(np.float32)
         whole += self.terms[matches.terms] + self.ambiguity[matches.ambiguity]
+        whole += np.interp(matches.log_rate, RATE, self.rate).astype(np.float32)
         odds += np.where(kind == WHOLE, whole, 0)
         return odds
 
@@ -112,6 +121,7 @@ _SHAPES: list[tuple[str, tuple[int, ...]]] = [
     ("terms", (len(TERMS) + 1,)),
     ("ambiguity", (len(AMBIGUITY) + 1,)),
     ("frequency", (_KINDS, len(FREQUENCY) + 1)),
+    ("rate", (len(RATE),)),
 ]
 
 
@@ -143,6 +153,7 @@ def _design(matches: Matches) -> csr_matrix:
         _one_hot(matches.terms, len(TERMS) + 1, is_whole),
         _one_hot(matches.ambiguity, len(AMBIGUITY) + 1, is_whole),
         _one_hot(cell, _KINDS * (len(FREQUENCY) + 1), np.ones(len(kind), dtype=np.bool_)),
+        _hats(matches.log_rate, RATE, is_whole),
     ]
     return csr_matrix(hstack(blocks))
 

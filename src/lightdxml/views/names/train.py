@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import FREQUENCY, Batch, ViewMemory, groups_of
@@ -14,11 +15,10 @@ from lightdxml.views.linear.solver import inverted_rows
 from lightdxml.views.names import scorer
 from lightdxml.views.names.forms import NameForms
 from lightdxml.views.names.model import NamesView, without_repeats
-from lightdxml.views.names.scorer import AMBIGUITY, TERMS, Matches, NameScorer
+from lightdxml.views.names.occurrences import count
+from lightdxml.views.names.scorer import AMBIGUITY, TERMS, WHOLE, Matches, NameScorer
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
 
@@ -50,14 +50,23 @@ def _unfitted(names: NameForms, run: Run) -> NamesView:
         names.labels,
         groups_of(names.n_terms, TERMS),
         groups_of(names.ambiguity, AMBIGUITY),
+        count(names, run.data.X, run.data.label_to_docs),
         groups_of(run.data.label_frequency, FREQUENCY),
         scorer.undecided(),
         run.config.names.proposals,
     )
 
 
+def refit(view: NamesView, data: TrainingData) -> NamesView:
+    """Return the view with the counts of all documents, held-out ones included."""
+    assert data.names is not None
+    more = count(data.names, data.X_validation, csr_matrix(data.Y_validation.T))
+    frequency = groups_of(data.all_label_frequency, FREQUENCY)
+    return replace(view, occurrences=view.occurrences + more, frequency=frequency)
+
+
 def _fit(run: Run, view: NamesView) -> NameScorer:
-    """Fit the scorer on a sample; a document does not count in the frequencies of its own labels."""
+    """Fit the scorer on a sample; a document does not count in the frequencies of its own labels and names."""
     data, options = run.data, run.config.names
     n = data.X.shape[0]
     rows = np.sort(np.random.default_rng(run.config.random_state).permutation(n)[: options.sample])
@@ -76,7 +85,8 @@ def _fit(run: Run, view: NamesView) -> NameScorer:
         best = _best_names(found)
         matches = Matches(*(_taken(one, best) for one in vars(found).values()))
         others = groups_of(data.label_frequency[labels] - is_right, FREQUENCY)
-        kept = replace(matches, frequency=others)
+        counts = view.occurrences[view.number(labels, best)].without(matches.kind == WHOLE, is_right)
+        kept = replace(matches, frequency=others, log_rate=counts.log_rate)
         parts.append(Matches(*(one[labels >= 0] for one in vars(kept).values())))
         right.append(is_right[labels >= 0])
     joined = (np.concatenate([getattr(part, one) for part in parts]) for one in vars(parts[0]))
@@ -90,17 +100,16 @@ def _candidates(run: Run, view: NamesView, batch: Batch, true: csr_matrix) -> ND
     for i in range(len(batch)):
         labels = true.indices[true.indptr[i] : true.indptr[i + 1]]
         own[i, : len(labels)] = labels
-    parts = [own]
-    for other in (*run.views.values(), view):
+    found = own
+    for other in run.views.values():
         proposal = other.propose(batch, none)
         if proposal is not None:
             labels = proposal.labels
-            if other is not view:
-                scores = np.where(labels >= 0, proposal.log_scores, -np.inf)
-                order = np.lexsort((labels, -scores), axis=1)[:, :_OTHERS]
-                labels = np.take_along_axis(labels, order, axis=1)
-            parts.append(without_repeats(np.concatenate(parts, axis=1), labels))
-    return np.concatenate(parts, axis=1)
+            scores = np.where(labels >= 0, proposal.log_scores, -np.inf)
+            order = np.lexsort((labels, -scores), axis=1)[:, :_OTHERS]
+            labels = np.take_along_axis(labels, order, axis=1)
+            found = np.concatenate([found, without_repeats(found, labels)], axis=1)
+    return np.concatenate([found, view.matching_labels(batch, found)], axis=1)
 
 
 def _best_names(found: Matches) -> NDArray[np.int64]:
@@ -118,6 +127,8 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
     if not config.names.enabled or data.names is None:
         return ViewMemory()
     entries, n = data.names.terms.nnz, len(data.names.labels)
-    index = 16 * entries + 8 * data.X.shape[1] + 16 * n
-    sample = min(config.names.sample, data.X.shape[0]) * (config.names.proposals + _OTHERS) * 200
-    return ViewMemory(training=index + sample, kept=index)
+    index = 16 * entries + 8 * data.X.shape[1] + 32 * n
+    # The documents of each term, to count names in them.
+    by_term = 8 * data.X.nnz
+    sample = min(config.names.sample, data.X.shape[0]) * (4 * config.names.proposals + 4 * _OTHERS) * 200
+    return ViewMemory(training=index + max(sample, by_term), kept=index)

@@ -1,0 +1,113 @@
+"""How often names occur in training documents, and how often their labels are right there.
+
+A name such as "year" occurs in many documents that do not have the label: it says little. This is what tells apart
+the names of labels without training documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.kernels import occurrences, parallel
+from lightdxml.kernels.sparse import Pattern
+from lightdxml.persistence.arrays import Arrays
+from lightdxml.views.base import expect
+from lightdxml.views.names.forms import NameForms
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from lightdxml.views.base import NewLabels
+
+# The hits that one more document is expected to have.
+_EXPECTED_HITS = 0.05
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Counts per name.
+
+    Attributes
+    ----------
+    documents
+        Training documents that contain all terms of the name.
+    hits
+        Those of them that have the label.
+    """
+
+    documents: NDArray[np.int32]
+    hits: NDArray[np.int32]
+
+    def __add__(self, other: Occurrences) -> Occurrences:
+        return Occurrences(self.documents + other.documents, self.hits + other.hits)
+
+    @property
+    def log_rate(self) -> NDArray[np.float32]:
+        """The logarithm of the share of hits among the documents, drawn to the usual share where they are few.
+
+        >>> found = Occurrences(np.array([0, 9, 9], np.int32), np.array([0, 0, 9], np.int32))
+        >>> np.exp(found.log_rate).round(3).tolist()
+        [0.05000000074505806, 0.004999999888241291, 0.9049999713897705]
+        """
+        rates: NDArray[np.float32] = np.log((self.hits + _EXPECTED_HITS) / (self.documents + 1)).astype(np.float32)
+        return rates
+
+    def without(self, documents: NDArray[np.bool_], hits: NDArray[np.bool_]) -> Occurrences:
+        """Return the counts without one document each that contains the name, and may have the label."""
+        return Occurrences(self.documents - documents, self.hits - (documents & hits))
+
+    def __getitem__(self, names: NDArray[np.integer]) -> Occurrences:
+        return Occurrences(self.documents[names], self.hits[names])
+
+    def arrays(self, prefix: str) -> Arrays:
+        """Return the counts by name."""
+        return {f"{prefix}.documents": self.documents, f"{prefix}.hits": self.hits}
+
+    @staticmethod
+    def restore(arrays: Arrays, prefix: str, n: int) -> Occurrences:
+        """Return the counts of n names that these arrays make up; raise a `ValueError` if they cannot."""
+        names = f"{prefix}.documents", f"{prefix}.hits"
+        documents, hits = (expect(arrays[name], name, (n,), np.int32) for name in names)
+        if bool((hits < 0).any()) or bool((hits > documents).any()):
+            raise ValueError("its names view has names with more hits than documents")
+        return Occurrences(documents, hits)
+
+
+def count(names: NameForms, X: csr_matrix, label_documents: csr_matrix) -> Occurrences:
+    """Return how often names occur in documents, X, given the documents of each label.
+
+    >>> from scipy.sparse import csr_matrix
+    >>> names = NameForms(csr_matrix([[1, 0], [0.6, 0.8]], dtype=np.float32), np.array([0, 1], np.int32))
+    >>> X, Y = csr_matrix([[1, 1], [1, 0]], dtype=np.float32), csr_matrix([[1, 1], [0, 0]], dtype=np.float32)
+    >>> count(names, X, csr_matrix(Y.T))
+    Occurrences(documents=array([2, 1], dtype=int32), hits=array([1, 1], dtype=int32))
+    """
+    n = len(names.labels)
+    found = Occurrences(np.empty(n, np.int32), np.empty(n, np.int32))
+    terms, by_label, by_term = Pattern.of(names.terms), Pattern.of(label_documents), Pattern.of(X.tocsc())
+
+    def fill(first: int, last: int) -> None:
+        occurrences.count(first, last, terms, names.labels, by_term, by_label, found.documents, found.hits)
+
+    parallel.over(fill, n)
+    return found
+
+
+def carried_over(old: Occurrences, old_labels: NDArray[np.int32], new: NewLabels) -> Occurrences:
+    """Return the counts of the names of another vocabulary; those of new names are estimated.
+
+    A label keeps its counts if it is not renamed and has as many names as before.
+    """
+    found = Occurrences(new.expected_documents.copy(), np.zeros_like(new.expected_documents))
+    n_old = int(old_labels.max(initial=-1)) + 1
+    labels = np.arange(n_old + 1)
+    before, after = np.searchsorted(old_labels, labels), np.searchsorted(new.names.labels, labels)
+    keeps = np.diff(before) == np.diff(after)
+    keeps[new.renamed[new.renamed < n_old]] = False
+    from_old, to_new = keeps[old_labels], np.append(keeps, False)[np.minimum(new.names.labels, n_old)]
+    found.documents[to_new], found.hits[to_new] = old.documents[from_old], old.hits[from_old]
+    return found
