@@ -81,8 +81,8 @@ class NamesView:
         scores = self.log_score(batch, np.concatenate([known, labels], axis=1))
         of_known, of_new = np.split(scores, [known.shape[1]], axis=1)
         best = np.argsort(np.where(labels >= 0, -of_new, np.inf), axis=1, kind="stable")[:, : self.proposals]
-        kept, kept_scores = (np.take_along_axis(one, best, axis=1) for one in (labels, of_new))
-        return Proposal(kept, np.concatenate([of_known, kept_scores], axis=1))
+        scores = np.concatenate([of_known, np.take_along_axis(of_new, best, axis=1)], axis=1)
+        return Proposal(np.take_along_axis(labels, best, axis=1), scores)
 
     def matching_labels(self, batch: Batch, known: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the labels of the names that cover the most, and explain the most of the document."""
