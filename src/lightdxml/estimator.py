@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from lightdxml.model import store
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
-from lightdxml.predictor import Ids, Predictor, threads_of
+from lightdxml.predictor import Ids, Predictor, Threshold, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, NotFittedError
@@ -312,30 +312,42 @@ class LightDXML(BaseEstimator):
         self.history_ = history
         self.n_features_in_ = model.n_features
 
-    @overload
     def predict(
-        self, X: str, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]: ...
-    @overload
-    def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[list[Any]]: ...
-    def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]:
-        """Return the k best labels of each document, best first: see `Predictor.predict`."""
-        return self._predictor().predict(X, k, tail=tail, ids=ids, include=include, exclude=exclude)
+        self,
+        X: Any,
+        k: int | None = None,
+        *,
+        threshold: Threshold = None,
+        by_frequency: bool = False,
+        tail: float = 0.0,
+        ids: Ids = None,
+        include: Labels = None,
+        exclude: Labels = None,
+    ) -> Any:
+        """Return the best labels of each document, best first: see `Predictor.predict`."""
+        rules = {"tail": tail, "ids": ids, "include": include, "exclude": exclude}
+        return self._predictor().predict(X, k, threshold=threshold, by_frequency=by_frequency, **rules)  # type: ignore[arg-type]
 
     def rank(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+        self,
+        X: Any,
+        k: int | None = None,
+        *,
+        threshold: Threshold = None,
+        by_frequency: bool = False,
+        tail: float = 0.0,
+        ids: Ids = None,
+        include: Labels = None,
+        exclude: Labels = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the ids of the k best labels of each document, and their scores: see `Predictor.rank`."""
-        return self._predictor().rank(X, k, tail=tail, ids=ids, include=include, exclude=exclude)
+        """Return the ids of the best labels of each document, and the probability of each: see `Predictor.rank`."""
+        rules = {"tail": tail, "ids": ids, "include": include, "exclude": exclude}
+        return self._predictor().rank(X, k, threshold=threshold, by_frequency=by_frequency, **rules)  # type: ignore[arg-type]
 
     def scores(
         self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
     ) -> csr_matrix:
-        """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
+        """Return the probabilities of each document's k best labels as a sparse matrix, documents × labels.
 
         Examples
         --------
@@ -345,18 +357,8 @@ class LightDXML(BaseEstimator):
         """
         return self._predictor().scores(X, k, tail=tail, include=include, exclude=exclude)
 
-    @overload
-    def explain(
-        self, X: str, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[Explanation]: ...
-    @overload
-    def explain(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[list[Explanation]]: ...
-    def explain(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]:
-        """Return what every word adds to the score of each of the k best labels: see `Predictor.explain`."""
+    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
+        """Return what every word adds to the probability of each of the k best labels: see `Predictor.explain`."""
         return self._predictor().explain(X, k, tail=tail, include=include, exclude=exclude)
 
     def _predictor(self) -> Predictor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.model import explain as explaining
 from lightdxml.model import store
 from lightdxml.model.explain import Explanation
-from lightdxml.model.model import Model, check_tail, predict
+from lightdxml.model.model import Model, check_tail, label_thresholds, predict
 from lightdxml.model.rules import Labels, allowed_labels
 from lightdxml.text import tfidf
 from lightdxml.validation import check_features, texts_of
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 # The ids of documents, if they have any.
 Ids = Sequence[str] | None
+# A probability, or the measure that validation documents choose it for.
+Threshold = float | str | None
+# Labels per document without a threshold, and with one.
+_DEFAULT_K, _DEEPEST = 5, 100
 
 
 class Predictor:
@@ -69,27 +73,35 @@ class Predictor:
         """
         return cls(store.load(Path(folder), verify=verify).model, n_jobs)
 
-    @overload
     def predict(
-        self, X: str, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]: ...
-    @overload
-    def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[list[Any]]: ...
-    def predict(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]:
-        """Return the k best labels of each document, best first: names if labels have names, else ids.
+        self,
+        X: Any,
+        k: int | None = None,
+        *,
+        threshold: Threshold = None,
+        by_frequency: bool = False,
+        tail: float = 0.0,
+        ids: Ids = None,
+        include: Labels = None,
+        exclude: Labels = None,
+    ) -> Any:
+        """Return the best labels of each document, best first: names if labels have names, else ids.
 
         Parameters
         ----------
         X
             Texts or a matrix, for a list of labels each; or a single text, for its labels alone.
         k
-            Labels per document, at most.
+            Labels per document, at most. Without a threshold, the default is 5, else 100.
+        threshold
+            The probability from which a label is predicted: a number, or a measure for which validation documents have
+            shown the best one. `"auto"` and `"micro-f1"` are for F1 over all predictions, `"macro-f1"` for the mean F1
+            of labels, `"samples-f1"` for the mean F1 of documents, and `"precision=0.9"` for a precision of 90 %.
+        by_frequency
+            Choose a threshold for each group of labels of about the same frequency, instead of one for all.
         tail
-            From 0, for precision, to 1, for rare labels: how much rare labels are preferred. The model stays the same.
+            From 0, for precision, to 1, for rare labels: how much rare labels are preferred. It changes the order, and
+            so which labels are among the k best, but no probability.
         ids
             The ids of the documents. Where documents are labels themselves, none gets itself as a label.
         include
@@ -98,27 +110,40 @@ class Predictor:
         exclude
             Labels that may not be suggested: the k best of the others are.
         """
-        labels, _ = self.rank([X] if isinstance(X, str) else X, k, tail=tail, ids=ids, include=include, exclude=exclude)
+        texts, rules = [X] if isinstance(X, str) else X, {"include": include, "exclude": exclude}
+        options = {"threshold": threshold, "by_frequency": by_frequency, "tail": tail, "ids": ids, **rules}
+        labels, _ = self.rank(texts, k, **options)  # type: ignore[arg-type]
         names = self.model.label_names
         rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in labels.tolist()]
         return rows[0] if isinstance(X, str) else rows
 
     def rank(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+        self,
+        X: Any,
+        k: int | None = None,
+        *,
+        threshold: Threshold = None,
+        by_frequency: bool = False,
+        tail: float = 0.0,
+        ids: Ids = None,
+        include: Labels = None,
+        exclude: Labels = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return the ids of the k best labels of each document, and their scores; -1 and 0 for none.
+        """Return the ids of the best labels of each document, and the probability of each; -1 and 0 for none.
 
-        There are no more columns than labels. All parameters are as in `predict`. A label that has one training
-        document always keeps its score, and other scores are lower the more frequent the label is. They stay between 0
-        and 1.
+        There are no more columns than labels. All parameters are as in `predict`.
         """
+        if k is None:
+            k = _DEFAULT_K if threshold is None else _DEEPEST
         _check_k(k)
         check_tail(tail)
+        least = None if threshold is None else label_thresholds(self.model, threshold, by_frequency)
         allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):
             features = self._features(X)
             own = self._own(ids, features.shape[0])
-            return predict(self.model, features, min(int(k), self.model.n_labels), float(tail), own, allowed)
+            found = predict(self.model, features, min(int(k), self.model.n_labels), float(tail), own, allowed)
+        return found if least is None else _reaching(*found, least)
 
     def _own(self, ids: Ids, n_documents: int) -> NDArray[np.int32] | None:
         """Return the labels that documents are themselves; None if it does not matter."""
@@ -131,7 +156,7 @@ class Predictor:
     def scores(
         self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
     ) -> csr_matrix:
-        """Return the scores of each document's k best labels as a sparse matrix, documents × labels.
+        """Return the probabilities of each document's k best labels as a sparse matrix, documents × labels.
 
         All parameters are as in `predict`.
         """
@@ -144,18 +169,8 @@ class Predictor:
         entries = values.ravel()[found], (rows[found], labels.ravel()[found])
         return csr_matrix(entries, shape=(len(labels), self.model.n_labels), dtype=np.float32)
 
-    @overload
-    def explain(
-        self, X: str, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[Explanation]: ...
-    @overload
-    def explain(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[list[Explanation]]: ...
-    def explain(
-        self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
-    ) -> list[Any]:
-        """Return what every word adds to the score of each of the k best labels: see `lightdxml.model.explain`.
+    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
+        """Return what every word adds to the probability of each of the k best labels: see `lightdxml.model.explain`.
 
         Parameters
         ----------
@@ -184,6 +199,16 @@ class Predictor:
         if self.model.vectorizer is None:
             raise ValueError("the model was trained on features, not on texts: give a matrix")
         return tfidf.features(self.model.vectorizer, texts)
+
+
+def _reaching(
+    labels: NDArray[np.int32], scores: NDArray[np.float32], least: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the labels whose scores reach the threshold of the label, in the same order; -1 and 0 for none."""
+    reaches = (labels >= 0) & (scores >= least[labels].astype(np.float32))
+    order = np.argsort(~reaches, axis=1, kind="stable")[:, : max(1, int(reaches.sum(axis=1).max(initial=0)))]
+    kept, labels, scores = (np.take_along_axis(one, order, axis=1) for one in (reaches, labels, scores))
+    return np.where(kept, labels, np.int32(-1)), np.where(kept, scores, np.float32(0))
 
 
 def threads_of(n_jobs: int | None) -> int | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lightdxml.model.model import Model
 
 _WIDTH = 24
-_BASE, _TAIL = "(base score)", "(label frequency)"
+_BASE = "(base score)"
 
 
 def run(
@@ -34,8 +34,8 @@ def run(
 ) -> None:
     """Show how much each word of a text adds to the scores of its best labels.
 
-    A score is the sum of a base score, which a text without words would get, and the contribution of each word. The
-    frequency of the label may contribute too.
+    A score is the probability that the label is right. It is the sum of a base score, which a text without words would
+    get, and the contribution of each word.
 
     Example: `lightdxml explain my-model "solve a linear system of equations"`
     """
@@ -66,7 +66,7 @@ def _column(model: Model, one: Explanation) -> int:
 
 def _as_json(model: Model, one: Explanation) -> dict[str, object]:
     words = [{"word": word, "adds": value} for word, value in one.parts]
-    numbers = {"score": one.score, "base": one.base, "tail": one.tail}
+    numbers = {"score": one.score, "base": one.base}
     return {**label_as_json(model, _column(model, one)), **numbers, "name_match": one.name_match, "words": words}
 
 
@@ -79,8 +79,6 @@ def _show(explanation: Explanation, name: str, words: int) -> None:
     rows, rest = list(explanation.parts[:words]), explanation.parts[words:]
     if rest:
         rows.append((f"({len(rest)} more)", sum(value for _, value in rest)))
-    if explanation.tail:
-        rows.append((_TAIL, explanation.tail))
     widest = max([len(str(word)) for word, _ in rows] + [len(_BASE)])
     largest = max([abs(value) for _, value in rows] + [1e-9])
     say(f"  {_BASE:{widest}}  {explanation.base:+.3f}")

@@ -215,3 +215,33 @@ def top_of_rows(
         for i in range(labels.shape[1]):
             if labels[row, i] >= 0:
                 n = _insert(own_labels, own_scores, n, labels[row, i], scores[row, i])
+
+
+@kernel
+def ranks_of(
+    start: int,
+    stop: int,
+    labels: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    wanted: NDArray[np.int32],
+    found: NDArray[np.float64],
+    ranks: NDArray[np.int64],
+) -> None:
+    """Fill found[start:stop] with the scores of wanted labels, and ranks[start:stop] with their ranks, from 0.
+
+    Ties go to the lower label. Wanted labels of -1 are skipped.
+    """
+    for row in range(start, stop):
+        for i in range(wanted.shape[1]):
+            label = wanted[row, i]
+            if label < 0:
+                continue
+            place = 0
+            while labels[row, place] != label:
+                place += 1
+            score, rank = scores[row, place], 0
+            for j in range(labels.shape[1]):
+                other = labels[row, j]
+                if other >= 0 and (scores[row, j] > score or (scores[row, j] == score and other < label)):
+                    rank += 1
+            found[row, i], ranks[row, i] = score, rank

@@ -38,11 +38,11 @@ class Blend(Protocol):
     def weights(self) -> dict[str, float]:
         """The weight of each view; views without one are not evaluated."""
 
-    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[Any]:
-        """Return the score, from 0 to 1, of each candidate, given the group of its label (`frequency_groups`)."""
+    def log_odds(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the log-odds of each candidate, given the group of its label (`frequency_groups`)."""
 
     def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
-        """Return the score as a sum over features, given the log-scores of the views as such sums."""
+        """Return the log-odds as a sum over features, given the log-scores of the views as such sums."""
 
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says about it; `restore_blend` reads it."""
@@ -64,8 +64,8 @@ class PaperBlend:
     Examples
     --------
     >>> zero = np.zeros((1, 1), dtype=np.float32)
-    >>> PaperBlend(0.25).combine({"classifier": zero, "nearness": zero - 1}, np.zeros((1, 1), np.uint8)).tolist()
-    [[0.625]]
+    >>> sigmoid(PaperBlend(0.25).log_odds({"classifier": zero, "nearness": zero - 1}, np.zeros((1, 1), np.uint8)))
+    array([[0.625]])
     """
 
     kind: ClassVar[str] = "paper"
@@ -77,15 +77,16 @@ class PaperBlend:
         """β and 1 − β. The shortlist of the nearness view is needed in any case."""
         return {"classifier": self.beta, "nearness": 1 - self.beta}
 
-    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Return β σ(classifier) + (1 − β) σ(cosine), for all groups of labels alike."""
-        score: NDArray[np.float32] = np.float32(1 - self.beta) * sigmoid(log_scores["nearness"] + 1)
+    def log_odds(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """Return the log-odds of β σ(classifier) + (1 − β) σ(cosine), for all groups of labels alike."""
+        score = (1 - self.beta) * sigmoid(np.asarray(log_scores["nearness"], dtype=np.float64) + 1)
         if self.beta:
-            score = np.float32(self.beta) * np.exp(log_scores["classifier"]) + score
-        return score
+            score = self.beta * np.exp(np.asarray(log_scores["classifier"], dtype=np.float64)) + score
+        log_odds: NDArray[np.float64] = _logit(score)
+        return log_odds
 
     def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
-        """Return what each feature adds to the two sigmoids."""
+        """Return what each feature adds to the log-odds by way of the two sigmoids."""
         functions: dict[str, Callable[[float], float]] = {
             "classifier": lambda value: float(np.exp(value)),
             "nearness": lambda value: float(sigmoid(np.float64(value + 1))),
@@ -96,7 +97,8 @@ class PaperBlend:
             base += weight * function(part.base)
             slope = mean_slope(function, part.base, float(part.features.sum()))
             features = features + weight * slope * part.features
-        return Contributions(base, features)
+        step = mean_slope(lambda score: float(_logit(score)), base, float(features.sum()))
+        return Contributions(float(_logit(base)), step * features)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says about it."""
@@ -137,8 +139,8 @@ class LogisticBlend:
     >>> scores = {"linear": np.full((1, 2), -1, dtype=np.float32)}
     >>> slopes = Slopes((1.0,) * N_GROUPS, (0.0,) * N_GROUPS)
     >>> blend = LogisticBlend({"linear": slopes}, (0.0, *(1.0,) * (N_GROUPS - 1)))
-    >>> blend.combine(scores, frequency_groups(np.array([[0, 10]]))).round(3).tolist()
-    [[0.269, 0.5]]
+    >>> blend.log_odds(scores, frequency_groups(np.array([[0, 10]]))).tolist()
+    [[-1.0, 0.0]]
     """
 
     kind: ClassVar[str] = "logistic"
@@ -159,13 +161,8 @@ class LogisticBlend:
                 total += np.array(slope)[groups] * feature
         return total
 
-    def combine(self, log_scores: LogScores, groups: NDArray[np.uint8]) -> NDArray[np.float64]:
-        """Return the blended score. In float32, the lowest scores would be too small to tell apart."""
-        scores: NDArray[np.float64] = sigmoid(self.log_odds(log_scores, groups))
-        return scores
-
     def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
-        """Return what each feature adds to the score."""
+        """Return what each feature adds to the log-odds."""
         total, added = self.biases[group], np.zeros_like(next(iter(parts.values())).features)
         for name, part in parts.items():
             low, high = (one[group] for one in self.slopes[name])
@@ -176,11 +173,7 @@ class LogisticBlend:
 
             total += says(part.base)
             added = added + mean_slope(says, part.base, float(part.features.sum())) * part.features
-
-        def score(log_odds: float) -> float:
-            return float(sigmoid(np.float64(log_odds)))
-
-        return Contributions(score(total), mean_slope(score, total, float(added.sum())) * added)
+        return Contributions(total, added)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says about it."""
@@ -219,7 +212,7 @@ def _are_numbers(values: Any, low: float, high: float) -> bool:
 
 @dataclass(frozen=True)
 class TailShift:
-    """How much rare labels are preferred: powers of 1/p, the inverse propensity, by which odds are multiplied.
+    """How much rare labels are preferred: powers of 1/p, the inverse propensity, by which odds are multiplied to rank.
 
     Attributes
     ----------
@@ -251,17 +244,6 @@ def rarity(frequency: NDArray[np.int32], n_documents: int) -> NDArray[np.float32
     return np.log(inverse / rarest).astype(np.float32)
 
 
-def shifted(scores: NDArray[Any], rare: NDArray[np.float32], strength: float) -> NDArray[Any]:
-    """Return scores whose log-odds are lower the more frequent their labels are; they stay between 0 and 1.
-
-    >>> shifted(np.array([0.5, 0.5, 1.0]), np.log(np.array([1, 0.5, 0.5], dtype=np.float32)), 1.0).round(3).tolist()
-    [0.5, 0.333, 1.0]
-    """
-    factor = np.exp(np.float32(strength) * rare)
-    lower: NDArray[Any] = factor * scores / (1 - scores + factor * scores)
-    return lower
-
-
 def sigmoid(x: Any) -> Any:
     """Return 1 / (1 + exp(-x)) without overflow.
 
@@ -270,6 +252,12 @@ def sigmoid(x: Any) -> Any:
     """
     low = np.exp(-np.abs(x))
     return np.where(x >= 0, 1 / (1 + low), low / (1 + low))
+
+
+def _logit(score: Any) -> Any:
+    """Return the log-odds of a score. Rounded label embeddings may be a little longer than 1, and it a little above."""
+    score = np.clip(score, _NEAREST, 1 - _NEAREST)
+    return np.log(score / (1 - score))
 
 
 def top_k(labels: NDArray[np.int32], scores: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:

@@ -2,8 +2,8 @@
 
 A document's embedding is a sum over its features, and the margin of a linear classifier too. So every view's log-score
 is a function of sums over features. For such a function f, f(a + b) − f(a) is b times the mean slope between the two;
-each feature gets its share of that (`views.base.mean_slope`). Base and features add up to the score. What `tail` takes
-away is a part of its own.
+each feature gets its share of that (`views.base.mean_slope`). Base and features add up to the score, the calibrated
+probability.
 """
 
 from __future__ import annotations
@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.model.blend import rarity, shifted
+from lightdxml.model.blend import sigmoid
 from lightdxml.model.model import Model, predict
 from lightdxml.text.written import words_of, written_terms
-from lightdxml.views.base import Batch
+from lightdxml.views.base import Batch, Contributions, mean_slope
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     from lightdxml.data.dataset import Texts
     from lightdxml.kernels.sparse import FeatureRows
+
+
+# Probabilities of float32 may round to 1.
+_NEAREST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,12 @@ class Explanation:
     label
         The label's name, its URI if there is a vocabulary, or its id if it has no name.
     score
-        The model's score: `base` plus the sum of the parts, plus `tail`.
+        The probability that the label is right: `base` plus the sum of the parts.
     base
         The score of a document without features.
     parts
         Words (feature ids if they have no names) with what each adds, the largest absolute values first. Words of a
         text are as they are first written in it, in lower case.
-    tail
-        What the shift to rare labels takes from the score: at most 0.
     name, notation
         What the label is called, in the language of the model, and its notation in the vocabulary, if it has one.
     name_match
@@ -55,7 +57,6 @@ class Explanation:
     score: float
     base: float
     parts: list[tuple[str | int, float]]
-    tail: float = 0.0
     name: str = ""
     notation: str = ""
     name_match: str | None = None
@@ -79,7 +80,7 @@ def explain(
         written = written_terms(texts, model.vectorizer.settings)
     return [
         [
-            _explain(model, Batch(X[i]), label, score, tail, written[i])
+            _explain(model, Batch(X[i]), label, score, written[i])
             for label, score in zip(labels[i].tolist(), scores[i].tolist(), strict=True)
             if label >= 0
         ]
@@ -87,28 +88,42 @@ def explain(
     ]
 
 
-def _explain(
-    model: Model, batch: Batch, label: int, score: float, tail: float, written: Mapping[str, str]
-) -> Explanation:
+def _explain(model: Model, batch: Batch, label: int, score: float, written: Mapping[str, str]) -> Explanation:
     views = {name: view for name, view in model.views.items() if model.blend.weights.get(name)}
     parts = {name: view.contributions(batch, label) for name, view in views.items()}
-    total = model.blend.explain(parts, int(model.label_groups[label]))
+    total = _as_probability(model, model.blend.explain(parts, int(model.label_groups[label])), score)
     features, names = total.features, _feature_names(model, batch.X, written)
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
-    rare = rarity(model.label_frequency[label : label + 1], model.n_documents)
-    plain = np.array([total.base + float(features.sum())])
-    taken = float((shifted(plain, rare, model.shift.strength(tail)) - plain)[0])
     shown = model.label(label)
     return Explanation(
         label=label if model.label_names is None else shown.id,
         score=score,
         base=total.base,
         parts=[(names[i], float(features[i])) for i in order],
-        tail=taken,
         name=shown.name,
         notation=shown.notation,
         name_match=_name_match(model, label, written),
     )
+
+
+def _as_probability(model: Model, log_odds: Contributions, score: float) -> Contributions:
+    """Return contributions to the probability, given those to the log-odds.
+
+    What the rank of the label takes away is the same with fewer words: it is part of the base.
+    """
+    step = float(log_odds.features.sum())
+    at_rank = _logit(score) - float(model.calibration.log_odds(log_odds.base + step, 0))
+
+    def probability(value: float) -> float:
+        return float(sigmoid(np.float64(model.calibration.log_odds(value, 0) + at_rank)))
+
+    slope = mean_slope(probability, log_odds.base, step)
+    return Contributions(probability(log_odds.base), slope * log_odds.features)
+
+
+def _logit(score: float) -> float:
+    score = min(max(score, _NEAREST), 1 - _NEAREST)
+    return float(np.log(score / (1 - score)))
 
 
 def _feature_names(model: Model, x: csr_matrix | FeatureRows, written: Mapping[str, str]) -> list[str | int]:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from lightdxml.config import Config
 from lightdxml.kernels import parallel
-from lightdxml.model.blend import Blend, TailShift, frequency_groups, rarity, shifted, top_k
+from lightdxml.model.blend import Blend, TailShift, frequency_groups, rarity, top_k
+from lightdxml.model.calibration import Calibration, ranked_among
 from lightdxml.model.candidates import Candidates, find_candidates, score_all
+from lightdxml.model.thresholds import ThresholdTable, thresholds_of
 from lightdxml.text.tfidf import Vectorizer
 from lightdxml.views.base import Batch, View
 
@@ -61,6 +63,10 @@ class Model:
         What this model achieves on validation documents, before held-out documents were learned.
     shift
         How much rare labels are preferred.
+    calibration
+        From log-odds to the probability that a label is right.
+    thresholds
+        What thresholds of probability give on validation documents; None if there were none.
     machines
         Where it was trained: several if training was resumed on another machine.
     never_own
@@ -80,6 +86,8 @@ class Model:
     label_frequency: NDArray[np.int32]
     n_documents: int
     shift: TailShift
+    calibration: Calibration = field(default_factory=Calibration)
+    thresholds: ThresholdTable | None = None
     label_names: list[str] | None = None
     vectorizer: Vectorizer | None = None
     word_vectors: str | None = None
@@ -137,6 +145,8 @@ class Model:
             found |= view.arrays()
         if len(self.retired):
             found["retired"] = self.retired
+        if self.thresholds is not None:
+            found |= self.thresholds.arrays()
         return found if self.vectorizer is None else found | {"idf": self.vectorizer.idf}
 
     def quantize(self, precision: str) -> Model:
@@ -144,14 +154,26 @@ class Model:
         return replace(self, views={name: view.quantize(precision) for name, view in self.views.items()})
 
 
-def score(model: Model, candidates: Candidates, tail: float = 0.0) -> NDArray[np.float32]:
-    """Return the blended score of each candidate, shifted towards rare labels by `tail`."""
-    blended = model.blend.combine(candidates.log_scores, model.label_groups[candidates.labels])
-    strength = model.shift.strength(tail)
-    if strength == 0:
-        return blended
-    rare = rarity(model.label_frequency[candidates.labels], model.n_documents)
-    return shifted(blended, rare, strength)
+def best_labels(
+    model: Model, candidates: Candidates, k: int, tail: float = 0.0
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Return the k best candidates of each document and the probability of each; label -1 and 0 for none."""
+    labels = candidates.labels
+    log_odds = model.blend.log_odds(candidates.log_scores, model.label_groups[labels])
+    strength, ordered = model.shift.strength(tail), log_odds
+    if strength:
+        ordered = log_odds + strength * rarity(model.label_frequency[labels], model.n_documents)
+    best = top_k(labels, ordered, k)[0]
+    probability = model.calibration.probability(*ranked_among(labels, log_odds, best))
+    return best, np.where(best >= 0, probability, 0).astype(np.float32)
+
+
+def label_thresholds(model: Model, threshold: float | str, by_frequency: bool = False) -> NDArray[np.float64]:
+    """Return the probability from which each label is predicted, given a number or an objective.
+
+    Objectives are those of `lightdxml.model.thresholds.ThresholdTable.choose`.
+    """
+    return thresholds_of(model.thresholds, threshold, by_frequency)[model.label_groups]
 
 
 def predict(
@@ -162,7 +184,7 @@ def predict(
     own: NDArray[np.int32] | None = None,
     allowed: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the k best labels of each document and their scores, best first; label -1 and score 0 for none.
+    """Return the k best labels of each document and their probabilities, best first; label -1 and 0 for none.
 
     Parameters
     ----------
@@ -188,9 +210,7 @@ def predict(
         some = X if stop - start == X.shape[0] else X[start:stop]
         batch = Batch(some, None if own is None else own[start:stop], allowed)
         candidates = find_candidates(model.views, batch) if few is None else score_all(model.views, batch, few)
-        labels[start:stop], scores[start:stop] = top_k(candidates.labels, score(model, candidates, tail), k)
-    # Rounded label embeddings may be a little longer than 1, and a cosine then a little above 1.
-    np.minimum(scores, 1, out=scores)
+        labels[start:stop], scores[start:stop] = best_labels(model, candidates, k, tail)
     # Nothing is known about a document without a known feature, and a guess would look like an answer.
     unknown = np.diff(X.indptr) == 0
     labels[unknown], scores[unknown] = -1, 0

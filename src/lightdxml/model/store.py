@@ -18,7 +18,9 @@ from lightdxml.config import from_json
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
 from lightdxml.model.blend import LogisticBlend, TailShift, restore_blend
+from lightdxml.model.calibration import restore_calibration
 from lightdxml.model.model import Model
+from lightdxml.model.thresholds import ThresholdTable
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder
@@ -27,7 +29,7 @@ from lightdxml.text.tfidf import TextOptions, Vectorizer
 from lightdxml.views.base import ModelSizes, expect, in_range, is_ascending
 from lightdxml.views.registry import VIEWS
 
-FORMAT = 2
+FORMAT = 3
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
 _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
 _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
@@ -92,6 +94,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "views": {name: view.facts() for name, view in model.views.items()},
         "blend": model.blend.to_json(),
         "tail": asdict(model.shift),
+        "calibration": model.calibration.to_json(),
         "n_features": model.n_features,
         "n_documents": model.n_documents,
         "word_vectors": model.word_vectors,
@@ -250,6 +253,8 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         label_frequency=frequency,
         n_documents=_integer(manifest["n_documents"], 0, _MAX_DOCUMENTS, "documents"),
         shift=_shift(manifest["tail"]),
+        calibration=restore_calibration(manifest["calibration"]),
+        thresholds=ThresholdTable.restore(arrays),
         label_names=_names(files, _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
         vectorizer=_vectorizer(files, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,9 +13,8 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
 from lightdxml.metrics import binary_labels
-from lightdxml.model.blend import top_k
-from lightdxml.model.candidates import find_candidates
-from lightdxml.model.model import Model, score
+from lightdxml.model.candidates import Candidates, find_candidates
+from lightdxml.model.model import Model, best_labels
 from lightdxml.text import tfidf
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
@@ -81,19 +80,19 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
     # The candidates of all documents would not fit into memory.
     for start, stop in parallel.fixed_chunks(Y.shape[0], _DOCUMENTS):
         part = slice(start, stop)
-        labels, values = _candidates(model, X[part])
+        candidates = _candidates(model, X[part])
         if ignore is not None:
-            _remove(labels, ignore[part])
-        reached += Y[part].multiply(_as_matrix(labels, Y.shape[1])).nnz
-        ranked[part], scores[part] = top_k(labels, values, DEPTH)
+            _remove(candidates.labels, ignore[part])
+        reached += Y[part].multiply(_as_matrix(candidates.labels, Y.shape[1])).nnz
+        ranked[part], scores[part] = best_labels(model, candidates, DEPTH)
     return Measured(Y, ranked, scores, 100 * reached / max(1, Y.nnz))
 
 
-def _candidates(model: Model, X: Any) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return all candidates that the views propose, and their scores; none for a document without features."""
+def _candidates(model: Model, X: Any) -> Candidates:
+    """Return all candidates that the views propose; none for a document without features."""
     features = check_features(X, model.n_features) if model.vectorizer is None else tfidf.transform(model.vectorizer, X)
     candidates = find_candidates(model.views, Batch(features))
-    return np.where(np.diff(features.indptr)[:, None] > 0, candidates.labels, np.int32(-1)), score(model, candidates)
+    return replace(candidates, labels=np.where(np.diff(features.indptr)[:, None] > 0, candidates.labels, np.int32(-1)))
 
 
 def _remove(labels: NDArray[np.int32], ignore: csr_matrix) -> None:

@@ -1,4 +1,4 @@
-"""What validation documents choose: β, the views and their weights, and how much rare labels are preferred."""
+"""What validation documents choose: β, the views and their weights, probabilities, and the shift to rare labels."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.metrics import document_precision, evaluate
-from lightdxml.model.blend import LogisticBlend, PaperBlend, frequency_groups, rarity, shifted, top_k
+from lightdxml.model.blend import LogisticBlend, PaperBlend, frequency_groups, rarity, top_k
+from lightdxml.model.calibration import Calibration
 from lightdxml.model.candidates import Candidates, find_candidates
+from lightdxml.model.thresholds import ThresholdTable
+from lightdxml.training import calibrate as calibration
 from lightdxml.training import logistic
 
 if TYPE_CHECKING:
@@ -32,8 +35,8 @@ TAILS = tuple(i / 10 for i in range(11))
 STRENGTHS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0)
 # Validation documents that weights are fitted to, at most.
 _FITTED = 5000
-# Points that one of P@1, P@3 and P@5 may fall, if their mean does not, and what rounding may add.
-_FREE_LOSS, _ROUNDING = 0.1, 1e-9
+# Points that one of P@1, P@3 and P@5 may fall, and their mean: less than a document more or less makes.
+_FREE_LOSS, _FREE_MEAN_LOSS, _ROUNDING = 0.1, 0.02, 1e-9
 
 
 def mean_precision(metrics: Metrics, name: str = "P") -> float:
@@ -92,6 +95,19 @@ def logistic_blend(run: Run, candidates: Candidates, views: Sequence[str]) -> Lo
     return logistic.fit(logistic.judge(some, label_groups(run), Y), views)
 
 
+def calibrate(
+    run: Run, candidates: Candidates, log_odds: NDArray[np.float64]
+) -> tuple[Calibration, ThresholdTable | None]:
+    """Return the probabilities of labels, and what thresholds of them give; none without validation documents."""
+    if not can_choose(run):
+        return Calibration(), None
+    some, Y = _some_documents(run, candidates)
+    step = max(1, -(-len(log_odds) // _FITTED))
+    ranked = calibration.rank(some.labels, log_odds[::step], logistic.judge(some, label_groups(run), Y))
+    found = calibration.fit(ranked)
+    return found, calibration.tabulate(ranked, found, label_groups(run), Y)
+
+
 def _some_documents(run: Run, candidates: Candidates) -> tuple[Candidates, csr_matrix]:
     """Return candidates and labels of evenly spaced validation documents: enough of them to fit a few dozen weights."""
     data = run.data
@@ -117,7 +133,7 @@ def beta_curve(run: Run, classifier: ClassifierView, nearness: NearnessView) -> 
     betas = BETAS if run.config.blend.beta is None else (run.config.blend.beta,)
     groups = label_groups(run)[candidates.labels]
     return [
-        (beta, measure(run, candidates.labels, PaperBlend(beta).combine(candidates.log_scores, groups)))
+        (beta, measure(run, candidates.labels, PaperBlend(beta).log_odds(candidates.log_scores, groups)))
         for beta in betas
     ]
 
@@ -138,18 +154,18 @@ def choose(results: Sequence[tuple[float, Metrics]], tolerance: float) -> tuple[
     return max(good, key=lambda result: (mean_precision(result[1], "PSP"), result[0]))
 
 
-def tail_curve(run: Run, labels: NDArray[np.int32], scores: NDArray[np.floating], strengths: Sequence[float]) -> Curve:
-    """Return the measures with scores that are shifted towards rare labels by each strength.
+def tail_curve(run: Run, labels: NDArray[np.int32], log_odds: NDArray[np.float64], strengths: Sequence[float]) -> Curve:
+    """Return the measures with log-odds that are shifted towards rare labels by each strength.
 
     Frequencies are those of the training documents: with those of the validation documents themselves, their labels
     would look more frequent than others.
     """
     rare = rarity(run.data.label_frequency, run.data.X.shape[0])[labels]
-    return [(strength, measure(run, labels, shifted(scores, rare, strength))) for strength in strengths]
+    return [(strength, measure(run, labels, log_odds + strength * rare)) for strength in strengths]
 
 
 def choose_tail(
-    run: Run, labels: NDArray[np.int32], scores: NDArray[np.floating], default: float
+    run: Run, labels: NDArray[np.int32], log_odds: NDArray[np.float64], default: float
 ) -> tuple[float, float]:
     """Return the strengths of the shift at `tail` 0 and 1; 0 and the default with few documents.
 
@@ -159,7 +175,7 @@ def choose_tail(
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
         return 0.0, default
-    results = tail_curve(run, labels, scores, STRENGTHS)
+    results = tail_curve(run, labels, log_odds, STRENGTHS)
     highest = _best_for_rare(results)
     if n < options.min_documents:
         return 0.0, highest
@@ -170,10 +186,10 @@ def choose_tail(
 
 
 def _is_as_precise(metrics: Metrics, plain: Metrics) -> bool:
-    """Return whether the mean of P@1, P@3 and P@5 is not lower, and none of them by more than a little."""
+    """Return whether neither P@1, P@3 or P@5 nor their mean are lower by more than a little."""
     lost = max(plain[f"P@{k}"] - metrics[f"P@{k}"] for k in CUTS)
     gained = mean_precision(metrics) - mean_precision(plain)
-    return lost <= _FREE_LOSS + _ROUNDING and gained >= -_ROUNDING
+    return lost <= _FREE_LOSS + _ROUNDING and gained >= -_FREE_MEAN_LOSS - _ROUNDING
 
 
 def _best_for_rare(results: Sequence[tuple[float, Metrics]]) -> float:

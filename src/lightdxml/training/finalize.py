@@ -130,16 +130,18 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
     if candidates is None or len(needed) < len(run.views):
         candidates = find_candidates(needed, data.validation_batch)
     run.views = needed
-    scores = blend.combine(candidates.log_scores, choose.label_groups(run)[candidates.labels])
+    log_odds = blend.log_odds(candidates.log_scores, choose.label_groups(run)[candidates.labels])
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail
-        lowest, highest = choose.choose_tail(run, candidates.labels, scores, default)
+        lowest, highest = choose.choose_tail(run, candidates.labels, log_odds, default)
         # The paper's prediction knows no shift.
         shift = TailShift(0.0 if isinstance(blend, PaperBlend) else lowest, highest)
         strengths = [shift.strength(tail) for tail in choose.TAILS]
-        measured = choose.tail_curve(run, candidates.labels, scores, strengths)
+        measured = choose.tail_curve(run, candidates.labels, log_odds, strengths)
         curve = [(tail, metrics) for tail, (_, metrics) in zip(choose.TAILS, measured, strict=True)]
         run.progress(phase, 1, lowest=shift.lowest, highest=shift.highest, curve=curve)
+    with run.phase("probabilities"):
+        calibration, thresholds = choose.calibrate(run, candidates, log_odds)
     return Model(
         views=run.views,
         blend=blend,
@@ -148,6 +150,8 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         label_frequency=data.all_label_frequency,
         n_documents=data.n_documents,
         shift=shift,
+        calibration=calibration,
+        thresholds=thresholds,
         metrics=curve[0][1],
         machines=run.machines,
     )
