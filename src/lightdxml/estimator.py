@@ -24,7 +24,6 @@ from lightdxml.label_names import (
     with_vocabulary,
 )
 from lightdxml.model import store
-from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
 from lightdxml.predictor import Ids, Predictor, Threshold, threads_of
@@ -325,8 +324,9 @@ class LightDXML(BaseEstimator):
         exclude: Labels = None,
     ) -> Any:
         """Return the best labels of each document, best first: see `Predictor.predict`."""
-        rules = {"tail": tail, "ids": ids, "include": include, "exclude": exclude}
-        return self._predictor().predict(X, k, threshold=threshold, by_frequency=by_frequency, **rules)  # type: ignore[arg-type]
+        return self._predictor().predict(
+            X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids, include=include, exclude=exclude
+        )
 
     def rank(
         self,
@@ -341,8 +341,9 @@ class LightDXML(BaseEstimator):
         exclude: Labels = None,
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the best labels of each document, and the probability of each: see `Predictor.rank`."""
-        rules = {"tail": tail, "ids": ids, "include": include, "exclude": exclude}
-        return self._predictor().rank(X, k, threshold=threshold, by_frequency=by_frequency, **rules)  # type: ignore[arg-type]
+        return self._predictor().rank(
+            X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids, include=include, exclude=exclude
+        )
 
     def scores(
         self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None

@@ -14,7 +14,6 @@ from lightdxml.kernels import parallel
 from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.model import explain as explaining
 from lightdxml.model import store
-from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model, check_tail, label_thresholds, predict
 from lightdxml.model.rules import Labels, allowed_labels
 from lightdxml.text import tfidf
@@ -110,9 +109,10 @@ class Predictor:
         exclude
             Labels that may not be suggested: the k best of the others are.
         """
-        texts, rules = [X] if isinstance(X, str) else X, {"include": include, "exclude": exclude}
-        options = {"threshold": threshold, "by_frequency": by_frequency, "tail": tail, "ids": ids, **rules}
-        labels, _ = self.rank(texts, k, **options)  # type: ignore[arg-type]
+        labels, _ = self.rank(
+            [X] if isinstance(X, str) else X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids,
+            include=include, exclude=exclude,
+        )  # fmt: skip
         names = self.model.label_names
         rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in labels.tolist()]
         return rows[0] if isinstance(X, str) else rows
@@ -206,9 +206,10 @@ def _reaching(
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Return the labels whose scores reach the threshold of the label, in the same order; -1 and 0 for none."""
     reaches = (labels >= 0) & (scores >= least[labels].astype(np.float32))
-    order = np.argsort(~reaches, axis=1, kind="stable")[:, : max(1, int(reaches.sum(axis=1).max(initial=0)))]
-    kept, labels, scores = (np.take_along_axis(one, order, axis=1) for one in (reaches, labels, scores))
-    return np.where(kept, labels, np.int32(-1)), np.where(kept, scores, np.float32(0))
+    width = max(1, int(reaches.sum(axis=1).max(initial=0)))
+    order = np.argsort(~reaches, axis=1, kind="stable")[:, :width]
+    kept_labels = np.take_along_axis(np.where(reaches, labels, np.int32(-1)), order, axis=1)
+    return kept_labels, np.take_along_axis(np.where(reaches, scores, np.float32(0)), order, axis=1)
 
 
 def threads_of(n_jobs: int | None) -> int | None:

@@ -38,11 +38,11 @@ def test_the_papers_blend_is_its_formula(beta: float) -> None:
     logits, cosines = RNG.normal(size=(2, 4, 6))
     log_scores = {"classifier": -np.logaddexp(0, -logits), "nearness": cosines - 1}
     expected = beta / (1 + np.exp(-logits)) + (1 - beta) / (1 + np.exp(-cosines))
-    np.testing.assert_allclose(PaperBlend(beta).combine(log_scores, NO_GROUPS), expected, rtol=1e-5)
+    np.testing.assert_allclose(sigmoid(PaperBlend(beta).log_odds(log_scores, NO_GROUPS)), expected, rtol=1e-5)
 
 
 def test_the_papers_blend_needs_no_classifier_of_weight_0() -> None:
-    assert PaperBlend(0.0).combine({"nearness": LOG_SCORES["nearness"]}, NO_GROUPS).shape == (4, 6)
+    assert PaperBlend(0.0).log_odds({"nearness": LOG_SCORES["nearness"]}, NO_GROUPS).shape == (4, 6)
 
 
 def test_the_logistic_blend_weighs_views_by_the_frequency_of_the_label() -> None:
@@ -54,7 +54,7 @@ def test_the_logistic_blend_weighs_views_by_the_frequency_of_the_label() -> None
         for name, (low, high) in slopes.items():
             p = np.exp(float(LOG_SCORES[name][i, j]))
             log_odds += low[g] * np.log(p) - high[g] * np.log(1 - p)
-        assert blend.combine(LOG_SCORES, groups)[i, j] == pytest.approx(1 / (1 + np.exp(-log_odds)), rel=1e-5)
+        assert blend.log_odds(LOG_SCORES, groups)[i, j] == pytest.approx(log_odds, rel=1e-5)
 
 
 def test_labels_of_about_the_same_frequency_share_a_group() -> None:
@@ -65,12 +65,12 @@ def test_labels_of_about_the_same_frequency_share_a_group() -> None:
 
 
 @pytest.mark.parametrize("blend", [PaperBlend(0.4), logistic(classifier=0.4, nearness=0.6)])
-def test_explanations_add_up_to_the_score(blend: Any) -> None:
+def test_explanations_add_up_to_the_log_odds(blend: Any) -> None:
     parts = {name: Contributions(-RNG.random(), -0.1 * RNG.random(5)) for name in ("classifier", "nearness")}
     log_scores = {name: np.array([[one.base + one.features.sum()]]) for name, one in parts.items()}
     total = blend.explain(parts, 0)
-    score = float(blend.combine(log_scores, NO_GROUPS[:1, :1])[0, 0])
-    assert total.base + total.features.sum() == pytest.approx(score, abs=1e-6)
+    log_odds = float(blend.log_odds(log_scores, NO_GROUPS[:1, :1])[0, 0])
+    assert total.base + total.features.sum() == pytest.approx(log_odds, abs=1e-6)
     nothing = {name: Contributions(one.base, np.zeros(5)) for name, one in parts.items()}
     assert blend.explain(nothing, 0).base == pytest.approx(total.base)
     assert not blend.explain(nothing, 0).features.any()

@@ -56,8 +56,9 @@ def test_only_allowed_labels_are_suggested_and_the_best_of_them(
         expected = dict(zip(every[i].tolist(), scores[i].tolist(), strict=True))
         there = [j for j in found[i].tolist() if j >= 0]
         assert [j for j in there if j in expected] == [j for j in every[i].tolist() if j in allowed]
+        # Without labels that are left out, a label may rank higher, and is more likely then.
         assert all(
-            score == expected[j]
+            score >= expected[j]
             for j, score in zip(found[i].tolist(), found_scores[i].tolist(), strict=True)
             if j in expected and j >= 0
         )
@@ -106,7 +107,7 @@ def test_rules_hold_for_names_scores_and_explanations(four_views: LightDXML) -> 
         assert [one.label for one in row] == [f"word{j}" for j in ranked[i].tolist() if j >= 0]
         for one, score in zip(row, values[i].tolist(), strict=False):
             assert one.score == score
-            assert one.base + sum(value for _, value in one.parts) + one.tail == pytest.approx(score, rel=1e-3)
+            assert one.base + sum(value for _, value in one.parts) == pytest.approx(score, rel=1e-3)
 
 
 def test_a_document_that_is_a_label_never_gets_it_although_it_is_included(four_views: LightDXML) -> None:

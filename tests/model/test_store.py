@@ -134,7 +134,7 @@ def test_views_without_a_weight_are_not_stored(documents: tuple[csr_matrix, csr_
     ("name", "content", "message"),
     [
         ("manifest.json", b"{", "is damaged"),
-        ("manifest.json", b'{"format": 99}', "has format 99 and this version reads 2: update lightdxml"),
+        ("manifest.json", b'{"format": 99}', "has format 99 and this version reads 3: update lightdxml"),
         ("manifest.json", b'{"format": 0}', "train the model again"),
         ("manifest.json", b'{"format": true}', "names no format"),
         ("manifest.json", b"[1]", "names no format"),

@@ -12,7 +12,7 @@ from pathlib import Path
 from lightdxml import LightDXML
 from tests.support.configs import FOUR_VIEWS
 
-FOLDER = Path(__file__).parents[1] / "models" / "format-2"
+FOLDER = Path(__file__).parents[1] / "models" / "format-3"
 EXPECTED = FOLDER.with_suffix(".json")
 ANIMALS = ["cat", "dog", "bird", "fish", "horse", "cow"]
 SOUNDS = ["purring", "barking", "singing", "swimming", "neighing", "mooing"]

@@ -92,7 +92,7 @@ def test_a_training_that_diverges_is_stopped_and_its_best_model_kept(tmp_path: P
     assert kept.n_documents == 120
     assert kept.label_frequency.sum() == Y.nnz
     assert f"P@1 {kept.metrics['P@1']:.2f}" in str(e.value)
-    assert [e.value.history[i]["phase"] for i in (0, -1)] == ["compile", "tail"]
+    assert [e.value.history[i]["phase"] for i in (0, -1)] == ["compile", "probabilities"]
     wild.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.model_.n_documents == 120

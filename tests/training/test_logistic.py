@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lightdxml.model.blend import N_GROUPS
+from lightdxml.model.blend import N_GROUPS, sigmoid
 from lightdxml.training import logistic
 from lightdxml.training.logistic import Judged
 
@@ -34,7 +34,7 @@ def test_the_fit_finds_the_weights_that_made_the_data() -> None:
 
 def test_the_probabilities_are_calibrated() -> None:
     data = judged(40_000)
-    found = logistic.fit(data, ["linear"]).combine(data.log_scores, data.groups)
+    found = sigmoid(logistic.fit(data, ["linear"]).log_odds(data.log_scores, data.groups))
     for low in (0.1, 0.3, 0.5, 0.7):
         near = (found > low) & (found < low + 0.1)
         assert data.is_right[near].mean() == pytest.approx(found[near].mean(), abs=0.02)
@@ -90,7 +90,7 @@ def test_the_fit_converges_with_scores_near_impossible() -> None:
     log_scores = np.where(is_right, np.float32(-9), np.float32(-14)) - RNG.random((n, 10), dtype=np.float32)
     groups = np.full((n, 10), 3, dtype=np.uint8)
     data = Judged({"linear": log_scores}, groups, np.ones((n, 10), dtype=np.bool_), is_right)
-    found = logistic.fit(data, ["linear"]).combine(data.log_scores, groups)
+    found = sigmoid(logistic.fit(data, ["linear"]).log_odds(data.log_scores, groups))
     assert found[is_right].min() > 0.5
     assert found[~is_right].max() < 0.5
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 import typer
 
@@ -12,8 +11,13 @@ if TYPE_CHECKING:
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.model.model import Model
 
-# Labels to include and to exclude, as `rank` and `allowed_labels` take them.
-Rules = Mapping[str, list[str] | None]
+
+class Rules(TypedDict, total=False):
+    """Labels to include and to exclude, as `rank` and `allowed_labels` take them."""
+
+    include: list[str] | None
+    exclude: list[str] | None
+
 
 _rule = partial(typer.Option, metavar="URI", rich_help_panel="Labels", show_default=False)
 Include = Annotated[list[str] | None, _rule("--include", help="Suggest no labels but this one. Repeatable.")]
@@ -36,8 +40,10 @@ def rules_of(
     exclude_branch: list[str] | None,
 ) -> Rules:
     """Return the labels to include and to exclude, branches as the labels in them; None without such rules."""
-    pairs = (("include", include, include_branch), ("exclude", exclude, exclude_branch))
-    return {rule: _labels(model, rule, labels, branches) for rule, labels, branches in pairs}
+    return {
+        "include": _labels(model, "include", include, include_branch),
+        "exclude": _labels(model, "exclude", exclude, exclude_branch),
+    }
 
 
 def _labels(model: Model, rule: str, labels: list[str] | None, branches: list[str] | None) -> list[str] | None:

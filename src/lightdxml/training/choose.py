@@ -28,7 +28,7 @@ Curve = list[tuple[float, Metrics]]
 
 CUTS = (1, 3, 5)
 # The phases in which weights are chosen after the cycle.
-CHOICES = ("view", "blend", "tail")
+CHOICES = ("view", "blend", "tail", "probabilities")
 # β of the paper's blend.
 BETAS = tuple(i / 20 for i in range(21))
 TAILS = tuple(i / 10 for i in range(11))

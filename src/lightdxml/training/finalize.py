@@ -140,8 +140,9 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         measured = choose.tail_curve(run, candidates.labels, log_odds, strengths)
         curve = [(tail, metrics) for tail, (_, metrics) in zip(choose.TAILS, measured, strict=True)]
         run.progress(phase, 1, lowest=shift.lowest, highest=shift.highest, curve=curve)
-    with run.phase("probabilities"):
+    with run.phase("probabilities") as phase:
         calibration, thresholds = choose.calibrate(run, candidates, log_odds)
+        run.progress(phase, 1)
     return Model(
         views=run.views,
         blend=blend,
