@@ -35,7 +35,7 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
     Raises
     ------
     ValueError
-        If X is not a valid matrix of finite numbers from 0, or has another number of features.
+        If X is not a valid matrix of finite numbers, or has another number of features.
 
     Examples
     --------
@@ -47,8 +47,6 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
         raise ValueError(f"X has {X.shape[1]} features, but LightDXML is expecting {n_features} features as input")
     if not np.all(np.isfinite(X.data)):
         raise ValueError("X holds NaN or infinite values: every feature must be a finite number")
-    if X.nnz and X.data.min() < 0:
-        raise ValueError("Negative values in data passed as X: features are weights of words, from 0")
     _canonical(X)
     # In blocks, and in float64: the square of a large float32 overflows, that of a small one vanishes.
     for start, stop in _row_blocks(X.indptr):
@@ -60,6 +58,20 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
         norms[norms == 0] = 1
         X.data[first:last] = values / norms[rows]
     return X
+
+
+def check_sample_weight(weights: Any, n_documents: int) -> NDArray[np.float32]:
+    """Return how much each document counts; raise a `ValueError` if these are not numbers from 0, one per document.
+
+    >>> check_sample_weight([1, 0], 2).tolist()
+    [1.0, 0.0]
+    """
+    checked = np.asarray(weights, dtype=np.float32)
+    if checked.shape != (n_documents,):
+        raise ValueError(f"sample_weight has shape {checked.shape}: give one number per document, {n_documents}")
+    if not np.isfinite(checked).all() or (checked < 0).any() or not checked.any():
+        raise ValueError("sample_weight has negative, infinite or only zero values: give numbers from 0, some above it")
+    return checked
 
 
 def check_bytes(X: Any) -> int:

@@ -30,6 +30,7 @@ def train(
     bias: tuple[float, float] = (0.0, 1.0),
     prior: csr_matrix | None = None,
     own: list[int] | None = None,
+    document_weights: NDArray[np.float32] | None = None,
 ) -> Trained:
     """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
     prior = csr_matrix((0, V), dtype=np.float32) if prior is None else prior
@@ -37,11 +38,12 @@ def train(
     members = csr_matrix(np.array([truth[:, of == group].any(axis=1) for group in range(max(groups) + 1)], np.float32))
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
     n = truth.shape[1]
+    each = np.ones(X.shape[0], np.float32) if document_weights is None else document_weights
     W, biases = np.zeros((V, linear.LANES), np.float32), np.empty(n, np.float32)
     columns, weights = np.empty(10_000, np.int32), np.empty(10_000, np.float32)
     counts = np.zeros(n, np.int64)
     done = linear.train_classes(
-        np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
+        np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares, each,
         Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
@@ -52,6 +54,18 @@ def train(
         found[i, columns[at : at + count]] = weights[at : at + count]
         at += count
     return found, biases
+
+
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+def test_weights_of_documents_are_those_of_liblinear(max_copied: int) -> None:
+    rng = np.random.default_rng(2)
+    X, truth, each = documents(2), rng.random((N, 1)) < 0.4, rng.uniform(0.1, 3, N).astype(np.float32)
+    # Another class, so that all documents are in the group.
+    both = np.hstack([truth, ~truth])
+    found, biases = train(X, both, [0, 0], max_copied=max_copied, document_weights=each)
+    svc = LinearSVC(C=COST, dual=True, tol=1e-8, max_iter=100_000).fit(X, truth[:, 0], sample_weight=each)
+    np.testing.assert_allclose(found[0], svc.coef_[0], atol=3e-3)
+    assert biases[0] == pytest.approx(svc.intercept_[0], abs=3e-3)
 
 
 def peer(X: csr_matrix, y: NDArray[np.bool_]) -> tuple[NDArray[np.float64], float]:

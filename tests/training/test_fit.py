@@ -49,7 +49,6 @@ def test_the_defaults_reach_this_accuracy_on_real_data(see_also: Dataset) -> Non
     ("X", "Y", "message"),
     [
         ([[np.nan, 1]], [[1]], "X holds NaN or infinite"),
-        ([[-1.0, 1]], [[1]], "Negative values in data"),
         ([[1.0], [2.0]], [[1]], "2 and 1 rows"),
         ([[1.0]], [[0]], "Y has no labels at all"),
         (np.empty((0, 2)), np.empty((0, 2)), "no rows"),

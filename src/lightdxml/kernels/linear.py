@@ -172,6 +172,7 @@ def train_classes(
     members: Pattern,
     X: Csr,
     squares: NDArray[np.float32],
+    document_weights: NDArray[np.float32],
     solver: Solver,
     prior: Csr,
     own: NDArray[np.int32],
@@ -193,8 +194,8 @@ def train_classes(
         The documents of every class. They belong to its group.
     groups, members
         The group of every class, and the documents of every group, ascending: negatives unless they are the class's.
-    X, squares
-        The documents, and the squared norm of each.
+    X, squares, document_weights
+        The documents, the squared norm of each, and how much each counts.
     solver
         Costs, bias and stopping rule.
     prior
@@ -226,7 +227,7 @@ def train_classes(
     place_of = np.zeros(indptr.size - 1, np.int32)
     copied_indices, copied_values = np.empty(0, np.int32), np.empty(0, np.float32)
     copied = Csr(np.zeros(1, np.int64), copied_indices, copied_values)
-    own_squares, rows = np.empty(0, np.float32), np.empty(0, np.int32)
+    own_squares, own_weights, rows = np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int32)
     begin, n_documents = 0, 0
     targets, ignored, bias = np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(LANES, np.float32)
     group, n_touched, is_copied = np.int32(-1), 0, False
@@ -242,13 +243,14 @@ def train_classes(
             n_documents = members.indptr[group + 1] - begin
             if rows.size < n_documents:
                 rows, own_squares = np.empty(n_documents, np.int32), np.empty(n_documents, np.float32)
+                own_weights = np.empty(n_documents, np.float32)
                 targets, ignored = np.empty(n_documents, np.uint16), np.empty(n_documents, np.uint16)
             entries = 0
             for i in range(n_documents):
                 document = members.indices[begin + i]
                 place_of[document] = i
                 entries += indptr[document + 1] - indptr[document]
-                rows[i], own_squares[i] = document, squares[document]
+                rows[i], own_squares[i], own_weights[i] = document, squares[document], document_weights[document]
             is_copied = entries <= max_copied
             n_touched = 0
             if is_copied:
@@ -279,9 +281,15 @@ def train_classes(
         for lane in range(LANES):
             bias[lane] = solver.bias
         if is_copied:
-            _descend(rows, n_documents, targets, ignored, copied, own_squares, last - first, solver, state, 1, W, bias)
+            _descend(
+                rows, n_documents, targets, ignored, copied, own_squares, own_weights, last - first, solver, state, 1,
+                W, bias,
+            )  # fmt: skip
         else:
-            _descend(rows, n_documents, targets, ignored, X, own_squares, last - first, solver, state, _BLOCK, W, bias)
+            _descend(
+                rows, n_documents, targets, ignored, X, own_squares, own_weights, last - first, solver, state, _BLOCK,
+                W, bias,
+            )  # fmt: skip
         n = n_touched if is_copied else W.shape[0]
         for i in range(first, last):
             kept = used
@@ -349,6 +357,7 @@ def _descend(
     ignored: NDArray[np.uint16],
     X: Csr,
     squares: NDArray[np.float32],
+    weights: NDArray[np.float32],
     lanes: int,
     solver: Solver,
     state: np.uint64,
@@ -358,9 +367,9 @@ def _descend(
 ) -> None:
     """Minimize the loss of each lane on n documents, into W and b, which hold the prior.
 
-    `squares` are the squared norms of these documents, one after the other. Each pass visits them in a new random order
-    of blocks. Bit k of a target says whether the document is a positive of lane k, bit k of `ignored` whether lane k is
-    not trained on it.
+    `squares` and `weights` are the squared norms of these documents, one after the other, and how much each counts.
+    Each pass visits them in a new random order of blocks. Bit k of a target says whether the document is a positive of
+    lane k, bit k of `ignored` whether lane k is not trained on it.
     """
     indptr, indices, values = X
     duals = np.empty((n, LANES), np.float32)
@@ -374,7 +383,7 @@ def _descend(
         # Lanes without a class are always skipped.
         bounds[2, lane] = _INFINITY if lane < lanes else -_INFINITY
     constants, outcome = np.empty(3, np.float32), np.zeros(1, np.int64)
-    constants[0], constants[2] = np.float32(0.5 / solver.cost), np.float32(solver.bias_rate)
+    constants[2] = np.float32(solver.bias_rate)
     active = n
     for _ in range(solver.max_iter):
         for lane in range(LANES):
@@ -384,6 +393,7 @@ def _descend(
         for at in range(active):
             i = order[at]
             document = documents[i]
+            constants[0] = np.float32(0.5 / (solver.cost * weights[i]))
             constants[1] = 1 / (squares[i] + constants[2] + constants[0])
             _visit(
                 indices, values, indptr[document], indptr[document + 1], W, b, targets, ignored, duals, i, constants,

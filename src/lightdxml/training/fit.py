@@ -122,10 +122,12 @@ def hold_out(
     vectors: Any = None,
     names: NameForms | None = None,
     own: tuple[NDArray[np.int32], NDArray[np.int32] | None] | None = None,
+    weights: NDArray[np.float32] | None = None,
 ) -> Prepared:
     """Hold validation documents out of checked data, unless `dev` is given.
 
-    `own` are the labels that the documents, and those of dev, cannot have because they are these labels.
+    `own` are the labels that the documents, and those of dev, cannot have because they are these labels. `weights` are
+    how much each document counts.
     """
     n_documents, n_features = X.shape
     config = resolved(config, n_documents, n_features, vectors is not None, names is not None)
@@ -138,7 +140,8 @@ def hold_out(
         kept, held = rows
         parts = X[kept], Y[kept], X[held], Y[held]
         owns = (None, None) if own is None else (own[0][kept], own[0][held])
-    data = TrainingData(*parts, rows is not None, names, *owns)
+    weighted = (weights, None) if weights is None or rows is None else (weights[rows[0]], weights[rows[1]])
+    data = TrainingData(*parts, rows is not None, names, *owns, *weighted)
     return Prepared(data, None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim))
 
 
@@ -247,6 +250,7 @@ def fingerprint(config: Config, data: TrainingData, vectors: NDArray[np.float32]
             digest.update(repr((array.shape, array.dtype.str)).encode())
             digest.update(np.ascontiguousarray(array).data)
     names = None if data.names is None else (data.names.labels, data.names.terms.indptr, data.names.terms.indices)
-    for array in (vectors, data.own, data.own_validation, *(names or ())):
+    weights = data.weights, data.weights_validation
+    for array in (vectors, data.own, data.own_validation, *weights, *(names or ())):
         digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -45,6 +45,8 @@ class TrainingData:
     own, own_validation
         A label per document that it cannot have, because it is that label; -1 for none. None if there are no such
         labels.
+    weights, weights_validation
+        How much each document counts in the linear view and the label trees; None if all count the same.
     """
 
     X: csr_matrix
@@ -55,6 +57,8 @@ class TrainingData:
     names: NameForms | None = None
     own: NDArray[np.int32] | None = None
     own_validation: NDArray[np.int32] | None = None
+    weights: NDArray[np.float32] | None = None
+    weights_validation: NDArray[np.float32] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def memo(self, key: Any, compute: Callable[[], T]) -> T:
@@ -209,7 +213,10 @@ class Run:
         X = csr_matrix(vstack(parts)) if self.spill is None else self.spill.matrix(ALL_FEATURES, parts)
         Y = csr_matrix(vstack([data.Y, data.Y_validation]))
         own = None if data.own is None else np.concatenate([data.own, data.own_validation])
-        return TrainingData(X, Y, data.X_validation, data.Y_validation, names=data.names, own=own)
+        weights = None
+        if data.weights is not None and data.weights_validation is not None:
+            weights = np.concatenate([data.weights, data.weights_validation])
+        return TrainingData(X, Y, data.X_validation, data.Y_validation, names=data.names, own=own, weights=weights)
 
     @staticmethod
     def key(phase: str, name: str) -> str:

@@ -69,10 +69,14 @@ class Documents:
     arrays: Csr
     squares: NDArray[np.float32]
     usual: NDArray[np.float32]
+    weights: NDArray[np.float32]
 
     @staticmethod
-    def of(X: csr_matrix) -> Documents:
-        """Return documents with their squared norms, and the usual size of each feature relative to all features."""
+    def of(X: csr_matrix, weights: NDArray[np.float32] | None = None) -> Documents:
+        """Return documents with their squared norms, and the usual size of each feature relative to all features.
+
+        `weights` are how much each document counts; None if all count the same.
+        """
         squares = np.empty(X.shape[0], dtype=np.float32)
         totals, counts = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         # In blocks of rows: X may be in a file because memory has no space for another copy.
@@ -85,7 +89,9 @@ class Documents:
         usual = np.sqrt(totals / np.maximum(counts, 1) / (mean or 1)).astype(np.float32)
         # Words of names that no document has.
         usual[counts == 0] = 1
-        return Documents(X, Csr.of(X), squares, usual)
+        if weights is None:
+            weights = np.ones(X.shape[0], dtype=np.float32)
+        return Documents(X, Csr.of(X), squares, usual, weights)
 
     def thresholds(self, options: SolverOptions) -> NDArray[np.float32]:
         """Return the size below which a weight is pruned, by feature."""
@@ -96,7 +102,7 @@ class Documents:
 
 def solver_documents(data: TrainingData) -> Documents:
     """Return the documents to train on as the solver takes them; computed once."""
-    return data.memo("documents", lambda: Documents.of(data.X))
+    return data.memo("documents", lambda: Documents.of(data.X, data.weights))
 
 
 @dataclass(frozen=True)
@@ -158,8 +164,8 @@ class Problem:
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
-                some, positives, self.groups, members, self.documents.arrays, self.documents.squares, solver, prior,
-                own, thresholds, linear.MAX_COPIED, W, biases, *out,
+                some, positives, self.groups, members, self.documents.arrays, self.documents.squares,
+                self.documents.weights, solver, prior, own, thresholds, linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
         return _in_pieces(train, classes, linear.LANES * n_features + 100_000)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from lightdxml.kernels import parallel, two_means
 from lightdxml.kernels.sparse import Csr
@@ -25,7 +25,12 @@ _SMALL = 0.1
 
 def training_centroids(data: TrainingData) -> csr_matrix:
     """Return the centroids of all labels of training data; computed once."""
-    return data.memo("centroids", lambda: label_centroids(data.X, data.Y))
+    return data.memo("centroids", lambda: label_centroids(data.X, _weighted(data)))
+
+
+def _weighted(data: TrainingData) -> csr_matrix:
+    """Return the labels of documents, weighted by how much each document counts."""
+    return data.Y if data.weights is None else csr_matrix(diags(data.weights) @ data.Y)
 
 
 def named_centroids(data: TrainingData, weight: float) -> csr_matrix:
@@ -35,7 +40,7 @@ def named_centroids(data: TrainingData, weight: float) -> csr_matrix:
     names = data.names
 
     def compute() -> csr_matrix:
-        return label_centroids(data.X, data.Y, names.by_label(data.n_labels) * np.float32(weight))
+        return label_centroids(data.X, _weighted(data), names.by_label(data.n_labels) * np.float32(weight))
 
     return data.memo("named centroids", compute)
 
