@@ -43,7 +43,8 @@ def train(
     columns, weights = np.empty(10_000, np.int32), np.empty(10_000, np.float32)
     counts = np.zeros(n, np.int64)
     done = linear.train_classes(
-        np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares, each,
+        np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
+        each,
         Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
