@@ -117,6 +117,12 @@ def test_a_ranking_may_have_more_columns_than_there_are_labels() -> None:
     assert decision_measures(csr_matrix([[0, 1]]), ranked, scores)["micro-F1"] == 100
 
 
+def test_documents_without_any_predictions_have_measures() -> None:
+    nothing = np.empty((N, 0), dtype=np.int32), np.empty((N, 0), dtype=np.float32)
+    assert set(decision_measures(drawn(0)[0], *nothing).values()) == {0.0}
+    assert threshold_counts(drawn(0)[0], *nothing).predicted.sum() == 0
+
+
 def test_inputs_are_not_changed() -> None:
     Y, ranked, scores = drawn(4)
     before = Y.copy(), ranked.copy(), scores.copy()
@@ -130,7 +136,6 @@ def test_inputs_are_not_changed() -> None:
     ("function", "arguments", "says"),
     [
         (decision_measures, (np.zeros((N, 2), dtype=np.int32), np.zeros((N, 3))), "give a score per ranked label"),
-        (decision_measures, (np.zeros((N, 0), dtype=np.int32), np.zeros((N, 0))), "give a score per ranked label"),
         (decision_measures, (np.zeros((N, 1), dtype=np.int32), np.full((N, 1), np.nan)), "contain NaN"),
         (decision_measures, (np.zeros((N, 1), dtype=np.int32), np.ones((N, 1)), [0.1, 0.2]), "or one per label, 20"),
         (decision_measures, (np.zeros((N, 1), dtype=np.int32), np.ones((N, 1)), np.nan), "it must be a number"),

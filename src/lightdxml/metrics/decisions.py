@@ -212,9 +212,11 @@ def _compare(
 ) -> tuple[Compared, NDArray[np.float32]]:
     """Return true and ranked labels without ignored ones, and the scores of the latter."""
     labels, values = np.asarray(ranked), np.asarray(scores, dtype=np.float32)
-    if labels.ndim != 2 or labels.shape != values.shape or not labels.shape[1]:
+    if labels.ndim != 2 or labels.shape != values.shape:
         raise ValueError(f"ranked has shape {labels.shape} and scores {values.shape}: give a score per ranked label")
-    if np.isnan(values).any():
+    if not labels.shape[1]:
+        labels, values = np.full((len(labels), 1), -1, dtype=np.int32), np.zeros((len(labels), 1), dtype=np.float32)
+    if (np.isnan(values) & (labels >= 0)).any():
         raise ValueError("the scores contain NaN: it is neither above nor below a threshold")
     labels, values = without_ignored(labels, values, ignore, Y_true.shape)
     compared = compare(Y_true, labels, [labels.shape[1]], ignore)
