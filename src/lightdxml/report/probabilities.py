@@ -13,11 +13,11 @@ def probabilities(measured: Measured, k: int) -> str:
     found = reliability(*first_labels(measured.Y, measured.ranked, measured.scores, k))
     if not found.count.any():
         return note("There are none: no document has predictions.")
-    first = "first label" if k == 1 else f"first {k} labels"
+    first, verb = ("first label", "is") if k == 1 else (f"first {k} labels", "are")
     calibration = (
-        f"How often the {first} of a document are right, by score. On the dotted line, a score is the probability that"
-        " the label is right. Below: how many labels have such a score. The expected calibration error (ECE), the mean"
-        f" distance from the line, is {found.error:.3f}."
+        f"How often the {first} of a document {verb} right, by score. On the dotted line, a score is the probability"
+        " that the label is right. Below: how many labels have such a score. The expected calibration error (ECE), the"
+        f" mean distance from the line, is {found.error:.3f}."
     )
     counts = measured.at_thresholds
     best = int(counts.f1.argmax())
