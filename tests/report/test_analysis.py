@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
+from lightdxml.metrics import decision_measures, threshold_counts
 from lightdxml.model.candidates import find_candidates
 from lightdxml.report import analysis
-from lightdxml.report.analysis import DEPTH, Measured, Outcome, by_frequency, measure, outcome
+from lightdxml.report.analysis import DEPTH, THRESHOLDS, Measured, Outcome, by_frequency, measure, outcome
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from tests.support.configs import SMALL
 from tests.support.data import noisy_topics
+
+
+def measured_of(Y: csr_matrix, ranked: NDArray[np.int32]) -> Measured:
+    """Return predictions without scores."""
+    scores = np.zeros(ranked.shape, dtype=np.float32)
+    return Measured(Y, ranked, scores, 0.0, threshold_counts(Y, ranked, scores, THRESHOLDS))
 
 
 def test_the_first_labels_are_those_of_predictions(
@@ -41,6 +49,18 @@ def test_candidates_that_the_linear_view_proposes_are_counted() -> None:
     assert counts[0] > counts[1]
 
 
+def test_counts_at_thresholds_are_those_of_all_candidates(
+    four_views: LightDXML, documents: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(analysis, "_DOCUMENTS", 7)  # several chunks
+    X, Y = documents
+    found = measure(four_views.model_, X, Y).at_thresholds
+    deep = measure(four_views.model_, X, Y, depth=Y.shape[1])
+    for i in (0, 30, 90):
+        expected = decision_measures(Y, deep.ranked, deep.scores, THRESHOLDS[i])
+        assert (found.precision[i], found.recall[i]) == pytest.approx((expected["micro-P"], expected["micro-R"]))
+
+
 def test_ignored_pairs_leave_the_ranking_and_the_truth(
     four_views: LightDXML, documents: tuple[csr_matrix, csr_matrix]
 ) -> None:
@@ -64,7 +84,7 @@ def test_a_document_without_features_has_no_candidates(four_views: LightDXML) ->
 def test_labels_are_counted_as_by_hand() -> None:
     Y = csr_matrix([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]])
     ranked = np.array([[0, 2], [2, 1], [2, -1]], dtype=np.int32)
-    counted = outcome(Measured(Y, ranked, np.zeros(ranked.shape, dtype=np.float32), 0.0))
+    counted = outcome(measured_of(Y, ranked))
     assert counted.wrong.tolist() == [0, 0, 3, 0]
     assert counted.missed.tolist() == [0, 1, 0, 1]
     assert counted.confusions == [(1, 2, 1), (3, 2, 1)]
@@ -74,7 +94,7 @@ def test_many_confusions_are_counted_on_every_nth_document(monkeypatch: pytest.M
     """They took several GB for millions of documents."""
     monkeypatch.setattr(analysis, "_MAX_PAIRS", 4)
     Y, ranked = csr_matrix([[1, 0]] * 9), np.ones((9, 1), dtype=np.int32)
-    counted = outcome(Measured(Y, ranked, np.zeros(ranked.shape, dtype=np.float32), 0.0))
+    counted = outcome(measured_of(Y, ranked))
     assert counted.step == 3
     assert counted.confusions == [(0, 1, 3)]
     assert counted.missed.tolist() == [9, 0]

@@ -23,6 +23,7 @@ HOSTILE = '<script>alert("x")</script> & $\\frac{ \' 😀\n\x00</svg>'
 FAST: dict[str, Any] = {"dim": 8, "epochs": 4, "dense.refresh_every": 2, "shortlist_size": 3, "random_state": 1}
 HEADINGS = (
     "Accuracy",
+    "Probabilities",
     "Rare and frequent labels",
     "Precision or rare labels",
     "Confused labels",
@@ -118,7 +119,7 @@ def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> No
     words = " ".join(reader.words)
     for heading in HEADINGS:
         assert heading in words
-    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "precision @5"):
+    for drawn in ("nDCG@k", "loss per document", "classifier epochs", "precision @5", "threshold", "highest F1"):
         assert drawn in reader.words
     assert "bias" in reader.words
     assert "gain in mean P" in reader.words
@@ -127,9 +128,22 @@ def test_the_page_has_every_section_and_the_text_of_its_figures(page: str) -> No
 
 def test_the_figures_are_those_of_evaluate(folder: Path, page: str) -> None:
     figures = json.loads(run("evaluate", folder / "model", folder / "tiny", "--json"))
-    for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1"):
+    for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "RP", "coverage", "macro-F1"):
         cells = "".join(f'<td class="number">{figures[f"{name}@{k}"]:.2f}</td>' for k in (1, 3, 5))
         assert f"<td>{name}</td>{cells}" in page
+
+
+def test_the_calibration_error_is_that_of_evaluate(folder: Path, page: str) -> None:
+    error = json.loads(run("evaluate", folder / "model", folder / "tiny", "--json"))["ECE@5"]
+    assert f"the mean distance from the line, is {error:.3f}." in page
+
+
+def test_k_sets_how_many_labels_the_tables_are_about(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    run("report", folder / "model", "--data", folder / "tiny", "--out", out, "-k", 12)
+    words = read(out.read_text(encoding="utf-8")).words
+    assert {"@1", "@3", "@5", "@10", "@12", "P@12", "recall @12", "R@12"} <= set(words)
+    assert any(f"--out {out} -k 12" in line for line in words)
 
 
 def test_recall_of_rare_labels_is_that_of_evaluate(folder: Path, page: str) -> None:
@@ -201,10 +215,9 @@ def test_a_model_of_features_without_names_and_history_has_a_report(
 
 def test_confusions_of_few_documents_are_marked(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Counted on one in" not in page
-    monkeypatch.setattr(analysis, "TOP", 1)  # the first 5 of 3 labels miss none
     monkeypatch.setattr(analysis, "_MAX_PAIRS", 0.1)
     monkeypatch.chdir(folder)
-    run("report", folder / "model", "--data", folder / "tiny", "--out", "few.html")
+    run("report", folder / "model", "--data", folder / "tiny", "--out", "few.html", "-k", 1)  # the first 5 miss none
     assert re.search(r"Counted on one in \d+ documents\.", (folder / "few.html").read_text(encoding="utf-8"))
     (folder / "few.html").unlink()
 

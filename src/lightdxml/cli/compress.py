@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, print_table
+from lightdxml.cli.output import Cutoff, Encoding, ModelFolder, NJobs, Separator, print_table
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Measured
@@ -34,6 +34,7 @@ def run(
     out: Out,
     precision: NewPrecision = "int8",
     data: Data = None,
+    k: Cutoff = 5,
     n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
@@ -60,7 +61,7 @@ def run(
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
     if loaded is not None:
         after = load_model(out).set_params(n_jobs=n_jobs)
-        rows += _compared(measure(before, loaded), measure(after, loaded))
+        rows += _compared(measure(before, loaded, k=k), measure(after, loaded, k=k), k)
     print_table(f"{model} → {out}", ("", "before", "after", ""), rows)
 
 
@@ -81,9 +82,9 @@ def _megabytes(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) / 1e6
 
 
-def _compared(before: Measured, after: Measured) -> list[list[str]]:
-    from lightdxml.cli.measure import CUTS
+def _compared(before: Measured, after: Measured, k: int) -> list[list[str]]:
+    from lightdxml.cli.measure import cuts_up_to
 
-    names = [f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in CUTS if f"{name}@{k}" in before.metrics]
+    names = [f"{name}@{cut}" for name in ("P", "nDCG", "PSP") for cut in cuts_up_to(k)]
     rows = [[name, *(f"{one.metrics[name]:.2f}" for one in (before, after)), ""] for name in names]
     return [*rows, ["ms per document", *(f"{one.milliseconds:.3f}" for one in (before, after)), ""]]

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lightdxml.cli.measure import CUTS, Measured, measure
+from lightdxml.cli.decisions import (
+    ByFrequency,
+    Grid,
+    Least,
+    PerLabel,
+    Threshold,
+    check_per_label,
+    measure_decisions,
+    parse_threshold,
+    show_decisions,
+    write_per_label,
+)
+from lightdxml.cli.measure import CUTS, DEEP, DEPTH, Measured, cuts_up_to, measure
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
+    Cutoff,
     Encoding,
     Json,
     ModelFolder,
@@ -15,6 +28,7 @@ from lightdxml.cli.output import (
     Source,
     Tail,
     distinct_names,
+    note,
     print_json,
     print_table,
     say,
@@ -30,9 +44,14 @@ _SAMPLES = 3
 def run(
     model: ModelFolder,
     data: Source,
+    k: Cutoff = CUTS[-1],
     tail: Tail = 0.0,
     json: Json = False,
     n_jobs: NJobs = None,
+    threshold: Threshold = None,
+    by_frequency: ByFrequency = False,
+    grid: Grid = False,
+    per_label: PerLabel = None,
     include: Include = None,
     exclude: Exclude = None,
     include_branch: IncludeBranch = None,
@@ -45,9 +64,14 @@ def run(
     """Measure the accuracy of a model on the test documents of a data set.
 
     If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
-    in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), the fraction of
-    labels that are predicted correctly at least once (coverage), and F1 averaged over labels (macro-F1). Labels that
-    may not be suggested do not count.
+    or up to `-k`, in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), R
+    where a document counts as having k labels at most (RP), the fraction of labels that are predicted correctly at
+    least once (coverage), and F1 averaged over labels (macro-F1). R-precision is precision at the number of labels that
+    a document has. The calibration error (ECE) is the mean difference between the score of a label and how often such
+    labels are right. Labels that may not be suggested do not count.
+
+    Precision, recall and F1 are averaged over all pairs of document and label (micro), over labels (macro) and over
+    documents (samples). With `--threshold` or `--grid`, the first 100 labels of each document count.
 
     With `--with`, predictions are blended with those of another system.
 
@@ -59,25 +83,41 @@ def run(
 
     check_tail(tail)
     check_options(other, weight)
+    if threshold is not None:
+        parse_threshold(threshold)
+    if per_label is not None:
+        check_per_label(per_label)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
-    found = measure(estimator, loaded, tail, second, rules)
+    depth = DEEP if grid or threshold is not None else DEPTH
+    found = measure(estimator, loaded, tail, second, rules, k, depth)
+    lowest = Least.of(estimator.model_, threshold, by_frequency, found.documents.Y.shape[1])
+    decisions = measure_decisions(found, k, lowest, grid)
+    if per_label is not None:
+        n_labels = write_per_label(per_label, estimator.model_, found, k, lowest)
+        note(f"{per_label} has {n_labels:,} labels")
     if json:
         groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
         size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
-        print_json({**size, **found.metrics, "recall_by_training_documents": groups})
+        print_json({**size, **found.metrics, **decisions.as_json(), "recall_by_training_documents": groups})
         return
+    cuts = cuts_up_to(k)
     rows = [
-        [name, *(f"{found.metrics[f'{name}@{k}']:.2f}" for k in CUTS), ""]
-        for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "coverage", "macro-F1")
+        [name, *(f"{found.metrics[f'{name}@{cut}']:.2f}" for cut in cuts), ""]
+        for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "RP", "coverage", "macro-F1")
         if f"{name}@1" in found.metrics
     ]
     title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
-    print_table(title, ("%", *(f"@{k}" for k in CUTS), ""), rows)
+    print_table(title, ("%", *(f"@{cut}" for cut in cuts), ""), rows)
+    say(
+        f"R-precision: {found.metrics['R-precision']:.2f} %. "
+        f"Calibration error (ECE) of the first {k} scores: {decisions.calibration_error:.3f}."
+    )
+    show_decisions(decisions)
     _show_groups(found)
-    _show_samples(estimator.model_, found)
+    _show_samples(estimator.model_, found, k)
 
 
 def _show_groups(found: Measured) -> None:
@@ -91,7 +131,7 @@ def _show_groups(found: Measured) -> None:
     print_table("Recall of labels by their number of training documents", columns, rows)
 
 
-def _show_samples(model: Model, found: Measured) -> None:
+def _show_samples(model: Model, found: Measured, k: int) -> None:
     """Show the predictions of a few documents."""
     split, names, Y = found.documents.split, model.label_names, found.documents.Y
     if split.texts is None or names is None:
@@ -99,7 +139,7 @@ def _show_samples(model: Model, found: Measured) -> None:
     say("\nExamples (✓ marks correct labels):")
     for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
         true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
-        best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
+        best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[:k]
         shown = [(j, score) for j, score in best if j >= 0]
         named = distinct_names([model.label(j) for j, _ in shown])
         labels = [

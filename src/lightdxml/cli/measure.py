@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from lightdxml.model.model import Model
 
 CUTS, DEPTH = (1, 3, 5), 10
+# Measures of thresholds and R-precision count no labels beyond this rank.
+DEEP = 100
 _FIRST = 20
+
+
+def cuts_up_to(k: int) -> tuple[int, ...]:
+    """Return the cut-offs at which measures are shown: 1, 3, 5 and 10 below k, and k.
+
+    >>> cuts_up_to(5), cuts_up_to(20)
+    ((1, 3, 5), (1, 3, 5, 10, 20))
+    """
+    return (*(cut for cut in (*CUTS, DEPTH) if cut < k), k)
 
 
 @dataclass(frozen=True)
@@ -123,7 +134,7 @@ def _unknown_names(names: Sequence[str] | None, model: Model) -> list[str]:
 
 @dataclass(frozen=True)
 class Measured:
-    """Measures and prediction time per document, and the ranked labels and scores behind them."""
+    """Measures and prediction time per document, and the ranked labels and scores behind them, without ignored ones."""
 
     metrics: dict[str, float]
     groups: list[FrequencyGroup]
@@ -155,26 +166,42 @@ def measure(
     tail: float = 0.0,
     other: SecondOpinion | None = None,
     rules: Rules | None = None,
+    k: int = CUTS[-1],
+    depth: int = DEPTH,
 ) -> Measured:
-    """Measure a model, alone or with another system, on the test part of a data set; on all documents without one."""
-    from lightdxml.metrics import evaluate, recall_by_frequency
+    """Measure a model, alone or with another system, on the test part of a data set; on all documents without one.
+
+    Parameters
+    ----------
+    estimator, data, tail, other, rules
+        What is measured on which documents.
+    k
+        Measures are given at `cuts_up_to` this number of labels.
+    depth
+        How many labels to rank at least. For R-precision, as many labels are ranked as a document has, but no more than
+        `DEEP`.
+    """
+    from lightdxml.metrics import evaluate, r_precision, recall_by_frequency
+    from lightdxml.metrics.compare import without_ignored
 
     rules = rules or {}
     found = documents_of(data, estimator.model_, rules)
+    depth = max(depth, k, min(DEEP, int(np.diff(found.Y.indptr).max(initial=0))))
     # Ignored labels are removed from the ranking: enough labels must follow them.
-    depth = DEPTH + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
+    deep = depth + (0 if found.ignore is None else int(np.diff(found.ignore.indptr).max()))
     # The first documents load compiled code, which is not part of the time per document.
     estimator.rank(found.inputs[:_FIRST], 1, tail=tail, **rules)
     start = time.perf_counter()
-    ranked, scores = estimator.rank(found.inputs, depth if other is None else other.depth(depth), tail=tail, **rules)
+    ranked, scores = estimator.rank(found.inputs, deep if other is None else other.depth(deep), tail=tail, **rules)
     milliseconds = 1000 * (time.perf_counter() - start) / len(found.split)
     if other is not None:
-        ranked, scores = other.combine((ranked, scores), found.split.ids, depth)
+        ranked, scores = other.combine((ranked, scores), found.split.ids, deep)
         other.note_missing()
-    if found.ignore is not None:
-        ranked, scores = _without(found.ignore, ranked, scores)
-    metrics = evaluate(found.Y, ranked, CUTS, found.inv_propensity, found.ignore)
-    groups = recall_by_frequency(found.Y, ranked, found.frequency, (max(CUTS), DEPTH), found.ignore)
+    ranked, scores = without_ignored(ranked, scores, found.ignore, found.Y.shape)
+    ranked, scores = ranked[:, :depth], scores[:, :depth]
+    metrics = evaluate(found.Y, ranked, cuts_up_to(k), found.inv_propensity, found.ignore)
+    metrics["R-precision"] = r_precision(found.Y, ranked, found.ignore)
+    groups = recall_by_frequency(found.Y, ranked, found.frequency, (max(CUTS), max(k, DEPTH)), found.ignore)
     return Measured(metrics, groups, milliseconds, found, ranked, scores)
 
 
@@ -192,15 +219,3 @@ def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
         f" {empty:,} of {Y.shape[0]:,} documents have no other labels, and count as 0"
     )
     return replace(found, Y=Y)
-
-
-def _without(
-    ignore: csr_matrix, ranked: NDArray[np.int32], scores: NDArray[np.float32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return rankings without ignored labels."""
-    from lightdxml.model.blend import top_k
-
-    kept = ranked.copy()
-    for i in np.flatnonzero(np.diff(ignore.indptr)).tolist():
-        kept[i, np.isin(kept[i], ignore.indices[ignore.indptr[i] : ignore.indptr[i + 1]])] = -1
-    return top_k(kept, scores, DEPTH)

@@ -50,6 +50,9 @@ RandomState = Annotated[
 Tail = Annotated[
     float, typer.Option("--tail", help="Preference for rare labels, from 0 (highest precision) to 1 (rare labels).")
 ]
+Cutoff = Annotated[
+    int, typer.Option("-k", help="Largest number of labels to measure; 1, 3, 5 and 10 are too, below it.", min=1)
+]
 Separator = Annotated[
     str,
     typer.Option("--separator", help="Separates the labels in a cell of a CSV or TSV file.", rich_help_panel=_READING),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.measure import match
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
+from lightdxml.cli.measure import CUTS, cuts_up_to, match
+from lightdxml.cli.output import Cutoff, Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
@@ -30,14 +30,15 @@ def run(
     model: ModelFolder,
     data: Data,
     out: Out = None,
+    k: Cutoff = CUTS[-1],
     n_jobs: NJobs = None,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
     """Write an HTML report about a model.
 
-    It shows accuracy on test documents, rare and frequent labels, confused labels, examples, training, time and
-    memory. If the data set has no test part, all of its documents are used.
+    It shows accuracy on test documents, scores as probabilities, rare and frequent labels, confused labels, examples,
+    training, time and memory. If the data set has no test part, all of its documents are used.
 
     Example: `lightdxml report my-model --data see-also`
     """
@@ -54,25 +55,26 @@ def run(
     # A file of test documents does not tell what the model was trained on.
     training_data = data if loaded.test is not None else "TRAINING-DATA"
     reading = reading_options(separator, encoding)
+    cutoff = [] if k == CUTS[-1] else ["-k", str(k)]
     commands = [
         shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
-        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),
+        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *reading]),
     ]
-    report.write(target, _subject(name, estimator, loaded, commands))
+    report.write(target, _subject(name, estimator, loaded, commands, k))
     say(f"The report is in {target}. Open it in a browser.")
 
 
-def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str]) -> Subject:
+def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str], k: int) -> Subject:
     from lightdxml.cli.settings import nearest_preset, plain
     from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
     from lightdxml.report import Subject
     from lightdxml.report.analysis import DEPTH, measure
 
-    model = estimator.model_
+    model, depth = estimator.model_, max(DEPTH, k)
     found = match(loaded, model)
     with use_threads(estimator.n_jobs):
-        measured = measure(model, found.inputs, found.Y, found.ignore)
+        measured = measure(model, found.inputs, found.Y, found.ignore, depth)
     preset, changed = nearest_preset(model.config, model.n_documents)
     settings = [f"{name} = {plain(value)}" for name, value in changed.items()]
     return Subject(
@@ -82,13 +84,14 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
         model=model,
         history=estimator.history_,
         measured=measured,
-        metrics=evaluate(measured.Y, measured.ranked, range(1, DEPTH + 1), found.inv_propensity),
+        metrics=evaluate(measured.Y, measured.ranked, range(1, depth + 1), found.inv_propensity),
         frequency=found.frequency,
         settings=f"preset {preset}" + (f" with {', '.join(settings)}" if settings else ""),
         texts=found.split.texts,
         ids=found.split.ids,
         unknown_names=found.unknown_names,
         commands=commands,
+        cuts=cuts_up_to(k),
     )
 
 

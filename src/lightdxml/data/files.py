@@ -303,3 +303,26 @@ def writing_text(path: Path) -> Iterator[io.TextIOWrapper]:
         yield text
         # Detached, not closed: `writing` has to finish the compressed stream.
         text.detach()
+
+
+def check_replaceable(path: Path, beginning: bytes, what: str, example: str) -> None:
+    """Raise a `ValueError` if a file cannot be written, or would replace something else.
+
+    Parameters
+    ----------
+    path
+        The file to write. It may be there if it is empty or begins like the new one.
+    beginning, what
+        How such a file begins, and what it is.
+    example
+        A name for a file, if the path is a folder.
+    """
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise ValueError(f"{path} cannot be written ({nearest} is read-only or not a folder): choose another file")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give a file, such as {path / example}")
+    if path.is_file():
+        with reading(path) as stream:
+            if stream.read(len(beginning)) not in (beginning, b""):
+                raise ValueError(f"{path} is not {what} and would be lost: choose another file")

@@ -138,9 +138,9 @@ def sum_gains(
     weights
         The labels' inverse propensities.
     sums
-        Receives seven rows with a column per rank: hits, recall, nDCG, weighted gain and the best possible one,
-        weighted discounted gain and the best possible one. The last two are divided by the ideal discounts of the
-        document.
+        Receives eight rows with a column per rank: hits, recall, nDCG, weighted gain and the best possible one,
+        weighted discounted gain and the best possible one, both divided by the ideal discounts of the document, and
+        hits divided by the best possible number.
     """
     k = ranked.shape[1]
     sums[:] = 0.0
@@ -174,6 +174,7 @@ def sum_gains(
             sums[4, rank] += most
             sums[5, rank] += weighted / ideal
             sums[6, rank] += weighted_most / ideal
+            sums[7, rank] += found / min(rank + 1, n_true)
 
 
 @kernel

@@ -18,7 +18,7 @@ from lightdxml.views.base import expect
 
 # The thresholds to choose from.
 LEVELS = np.round(np.arange(0.005, 1, 0.005), 3)
-OBJECTIVES = ("micro-f1", "macro-f1", "samples-f1", "precision=P")
+_MEASURES = ("auto", "micro-f1", "macro-f1", "samples-f1")
 # Without validation documents, and the true labels of a frequency group below which it has the threshold of all.
 _EVEN, _FEW = 0.5, 20
 _PREFIX = "thresholds"
@@ -57,17 +57,15 @@ class ThresholdTable:
         by_frequency
             Choose for each group on its own. Groups with few true labels have the threshold of all.
         """
-        kind, _, number = objective.lower().partition("=")
-        if kind == "precision":
-            return self._for_precision(_fraction(objective, number), by_frequency)
-        curves = {"auto": self._micro, "micro-f1": self._micro, "macro-f1": self._macro}
-        if objective.lower() == "samples-f1":
+        check_threshold(objective)
+        precision = _precision_of(objective)
+        if precision is not None:
+            return self._for_precision(precision, by_frequency)
+        if objective == "samples-f1":
             if by_frequency:
                 raise ValueError("samples-f1 has one threshold for all labels: choose micro-f1 or macro-f1")
             return np.full(N_GROUPS, _best(self.document_f1))
-        if objective.lower() not in curves:
-            raise ValueError(f"threshold is {objective!r:.40}: give a number, auto, {', '.join(OBJECTIVES)}")
-        curve = curves[objective.lower()]
+        curve = self._macro if objective == "macro-f1" else self._micro
         everything = np.full(N_GROUPS, _best(curve(slice(None))))
         if not by_frequency:
             return everything
@@ -139,14 +137,31 @@ def _best(curve: NDArray[Any]) -> float:
     return float(LEVELS[highest[len(highest) // 2]])
 
 
-def _fraction(objective: str, number: str) -> float:
+def _precision_of(objective: str) -> float | None:
+    """Return the precision that an objective such as `precision=0.9` asks for; None for another objective."""
+    kind, _, number = objective.partition("=")
     try:
         wanted = float(number)
     except ValueError:
-        wanted = -1.0
-    if not 0 < wanted < 1:
-        raise ValueError(f"threshold is {objective!r:.40}: write a precision such as precision=0.9")
-    return wanted
+        return None
+    return wanted if kind == "precision" and 0 < wanted < 1 else None
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise a `ValueError` if a threshold is neither a probability nor an objective.
+
+    >>> check_threshold("f1")
+    Traceback (most recent call last):
+    ValueError: threshold is 'f1': give a number from 0 to 1, auto, micro-f1, macro-f1, samples-f1 or precision=0.9
+    """
+    if isinstance(threshold, str):
+        is_valid = threshold in _MEASURES or _precision_of(threshold) is not None
+    else:
+        is_number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
+        is_valid = is_number and 0 <= threshold <= 1
+    if not is_valid:
+        known = f"{', '.join(_MEASURES)} or precision=0.9"
+        raise ValueError(f"threshold is {threshold!r:.40}: give a number from 0 to 1, {known}")
 
 
 def thresholds_of(table: ThresholdTable | None, threshold: float | str, by_frequency: bool) -> NDArray[np.float64]:
@@ -155,6 +170,7 @@ def thresholds_of(table: ThresholdTable | None, threshold: float | str, by_frequ
     >>> thresholds_of(None, 0.3, False).tolist()[:2], thresholds_of(None, "auto", False).tolist()[:1]
     ([0.3, 0.3], [0.5])
     """
+    check_threshold(threshold)
     if isinstance(threshold, str):
         if table is not None:
             return table.choose(threshold, by_frequency)
@@ -163,7 +179,4 @@ def thresholds_of(table: ThresholdTable | None, threshold: float | str, by_frequ
                 f"threshold {threshold} needs validation documents, and the model had none: give a number, or auto"
             )
         threshold = _EVEN
-    is_number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
-    if not is_number or not 0 <= threshold <= 1:
-        raise ValueError(f"threshold is {threshold!r}: give a number from 0 to 1, or auto, {', '.join(OBJECTIVES)}")
     return np.full(N_GROUPS, float(threshold))

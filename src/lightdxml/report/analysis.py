@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
-from lightdxml.metrics import binary_labels
+from lightdxml.metrics import Counts, binary_labels, threshold_counts
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.model.model import Model, best_labels
 from lightdxml.text import tfidf
@@ -21,6 +21,9 @@ from lightdxml.views.base import Batch
 
 DEPTH = 10
 TOP = 5
+THRESHOLDS = np.linspace(0, 1, 101)
+# Labels per document that thresholds choose from.
+_DEEP = 100
 _DOCUMENTS = 8192
 # With more pairs of a missed and a wrong label, confusions are counted on fewer documents, to save memory.
 _MAX_PAIRS = 20_000_000
@@ -37,18 +40,21 @@ class Measured:
     Y
         The true labels, 0/1, without ignored pairs. Labels that the model does not know come after its own.
     ranked, scores
-        The first `DEPTH` labels of every document, best first, and their scores; -1 and 0 for none.
+        The first labels of every document, best first, and their scores; -1 and 0 for none.
     reach
         The percentage of true labels that are candidates.
+    at_thresholds
+        How many labels are true, kept, and both at each of `THRESHOLDS`.
     """
 
     Y: csr_matrix
     ranked: NDArray[np.int32]
     scores: NDArray[np.float32]
     reach: float
+    at_thresholds: Counts
 
 
-def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = None) -> Measured:
+def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = None, depth: int = DEPTH) -> Measured:
     """Find and rank the candidates of every document.
 
     Parameters
@@ -61,6 +67,8 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
         The true labels, in the columns of the model.
     ignore
         Pairs that count neither as correct nor as wrong, in the shape of Y; labels ranked below them move up.
+    depth
+        How many labels to keep of each document.
 
     Examples
     --------
@@ -74,9 +82,9 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
     if ignore is not None:
         ignore = binary_labels(ignore, "ignore")
         Y = binary_labels(Y - Y.multiply(ignore), "Y")
-    ranked = np.empty((Y.shape[0], DEPTH), dtype=np.int32)
-    scores = np.empty((Y.shape[0], DEPTH), dtype=np.float32)
-    reached = 0
+    ranked = np.empty((Y.shape[0], depth), dtype=np.int32)
+    scores = np.empty((Y.shape[0], depth), dtype=np.float32)
+    counts, reached = np.zeros((3, len(THRESHOLDS)), dtype=np.int64), 0
     # The candidates of all documents would not fit into memory.
     for start, stop in parallel.fixed_chunks(Y.shape[0], _DOCUMENTS):
         part = slice(start, stop)
@@ -84,8 +92,11 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
         if ignore is not None:
             _remove(candidates.labels, ignore[part])
         reached += Y[part].multiply(_as_matrix(candidates.labels, Y.shape[1])).nnz
-        ranked[part], scores[part] = best_labels(model, candidates, DEPTH)
-    return Measured(Y, ranked, scores, 100 * reached / max(1, Y.nnz))
+        labels, values = best_labels(model, candidates, _DEEP)
+        found = threshold_counts(Y[part], labels, values, THRESHOLDS)
+        counts += (found.true, found.predicted, found.right)
+        ranked[part], scores[part] = labels[:, :depth], values[:, :depth]
+    return Measured(Y, ranked, scores, 100 * reached / max(1, Y.nnz), Counts(*counts))
 
 
 def _candidates(model: Model, X: Any) -> Candidates:
@@ -110,7 +121,7 @@ def _as_matrix(labels: NDArray[np.int32], n_labels: int) -> csr_matrix:
 
 @dataclass(frozen=True)
 class Bin:
-    """Labels of about the same frequency in training, and how they fare in the first `TOP` predictions."""
+    """Labels of about the same frequency in training, and how they fare in the first predictions."""
 
     name: str
     labels: int
@@ -131,7 +142,7 @@ class Bin:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Counts per label in the first `TOP` predictions, and the pairs of labels that are confused most often.
+    """Counts per label in the first predictions, and the pairs of labels that are confused most often.
 
     Attributes
     ----------
@@ -160,18 +171,19 @@ class Outcome:
         return self.true - self.found
 
 
-def outcome(measured: Measured, limit: int = 20) -> Outcome:
-    """Count per label, and list the labels that are confused most often.
+def outcome(measured: Measured, k: int = TOP, limit: int = 20) -> Outcome:
+    """Count per label in the first k predictions, and list the labels that are confused most often.
 
     Examples
     --------
     >>> ranked = np.array([[1], [1]], dtype=np.int32)
-    >>> counted = outcome(Measured(csr_matrix([[1, 0], [0, 1]]), ranked, np.ones((2, 1), dtype=np.float32), 100.0))
+    >>> scores, counts = np.ones((2, 1), dtype=np.float32), Counts(*np.ones((3, 1), dtype=np.int64))
+    >>> counted = outcome(Measured(csr_matrix([[1, 0], [0, 1]]), ranked, scores, 100.0, counts))
     >>> counted.confusions, counted.found.tolist()
     ([(0, 1, 1)], [0, 1])
     """
     Y = measured.Y
-    predicted = _as_matrix(measured.ranked[:, :TOP], Y.shape[1])
+    predicted = _as_matrix(measured.ranked[:, :k], Y.shape[1])
     found = csr_matrix(Y.multiply(predicted))
     missed, wrong = (binary_labels(matrix - found, "Y").astype(np.int32) for matrix in (Y, predicted))
     n_pairs = int(np.diff(missed.indptr).astype(np.int64) @ np.diff(wrong.indptr))

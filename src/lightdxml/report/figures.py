@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lightdxml.plotting import BLUE, GRAY, ORANGE, style
+from lightdxml.metrics import Counts, Reliability
+from lightdxml.plotting import BLUE, GRAY, GREEN, ORANGE, style
 from lightdxml.report.analysis import Bin
 from lightdxml.report.history import Curve
 
@@ -84,14 +85,14 @@ def trade_off(name: str, curve: Curve, axis: str, chosen: tuple[str, float] | No
     return _svg(name, f"P and PSP by {name}", draw, (4.7, 3.7))
 
 
-def frequency(bins: Sequence[Bin]) -> str:
-    """Draw recall and precision from the rarest to the most frequent labels."""
+def frequency(bins: Sequence[Bin], k: int) -> str:
+    """Draw recall and precision of the first k labels, from the rarest to the most frequent labels."""
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         for name, color, shift in (("recall", BLUE, -0.2), ("precision", ORANGE, 0.2)):
             known = [(i, value) for i, part in enumerate(bins) if (value := getattr(part, name)) is not None]
-            axes.bar([i + shift for i, _ in known], [v for _, v in known], 0.38, color=color, label=f"{name} @5")
+            axes.bar([i + shift for i, _ in known], [v for _, v in known], 0.38, color=color, label=f"{name} @{k}")
         axes.set(xlabel="training documents per label", ylabel="%", ylim=(0, 100))
         slant: dict[str, Any] = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if len(bins) > 5 else {}
         axes.set_xticks(range(len(bins)), [part.name for part in bins], fontsize=8, **slant)
@@ -99,6 +100,44 @@ def frequency(bins: Sequence[Bin]) -> str:
         _legend(axes)
 
     return _svg("frequency", "Recall and precision by label frequency", draw, (4.7, 3.3))
+
+
+def reliability(found: Reliability) -> str:
+    """Draw how often predictions are right by their score, and how many have such a score."""
+    n = len(found.count)
+    bins = [i for i in range(n) if found.count[i]]
+    middles = [(i + 0.5) / n for i in bins]
+
+    def draw(figure: Figure) -> None:
+        top, bottom = figure.subplots(2, sharex=True, height_ratios=(3, 1))
+        top.plot((0, 1), (0, 100), ":", color=GRAY, label="score")
+        top.bar(middles, 100 * found.right[bins], 0.9 / n, color=BLUE, alpha=0.35)
+        top.plot(found.score[bins], 100 * found.right[bins], "o-", color=BLUE, label="right")
+        top.set(ylabel="%", ylim=(0, 100), xlim=(0, 1))
+        _legend(top)
+        bottom.bar(middles, found.count[bins], 0.9 / n, color=GRAY)
+        bottom.set(xlabel="score", ylabel="labels", yscale="log", ylim=(0.8, None))
+        bottom.yaxis.set_major_formatter("{x:,.0f}")
+        bottom.grid(axis="x", visible=False)
+
+    return _svg("reliability", "Share of right labels by score", draw, (4.7, 3.7))
+
+
+def thresholds(values: Sequence[float], counts: Counts) -> str:
+    """Draw precision, recall and F1 by threshold; there is no precision where no label is kept."""
+    best = values[int(counts.f1.argmax())]
+    kept = int((counts.predicted > 0).sum())
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.plot(values[:kept], counts.precision[:kept], color=BLUE, label="precision")
+        axes.plot(values, counts.recall, color=ORANGE, label="recall")
+        axes.plot(values, counts.f1, color=GREEN, label="F1")
+        axes.axvline(best, color=GRAY, linestyle=":", label="highest F1")
+        axes.set(xlabel="threshold", ylabel="%", xlim=(0, 1), ylim=(0, 100))
+        _legend(axes)
+
+    return _svg("thresholds", "Precision, recall and F1 by threshold", draw, (4.7, 3.7))
 
 
 def _legend(axes: Axes) -> None:

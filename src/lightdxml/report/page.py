@@ -15,7 +15,7 @@ from lightdxml import __version__
 from lightdxml.metrics import recall_by_frequency
 from lightdxml.model.model import Label, Model
 from lightdxml.plotting import BLUE, GREEN, ORANGE, PURPLE
-from lightdxml.report import analysis, figures, training
+from lightdxml.report import analysis, figures, probabilities, training
 from lightdxml.report.analysis import DEPTH, TOP, Measured, Outcome
 from lightdxml.report.history import phases
 from lightdxml.report.markup import NAME, duration, figure, note, percent, section, side_by_side, size, table, text
@@ -28,6 +28,7 @@ _MEASURES = {
     "PSP": "like P, with more weight on rare labels",
     "PSnDCG": "like nDCG, with more weight on rare labels",
     "R": "recall: fraction of a document's labels among the first k",
+    "RP": "like R, where a document counts as having k labels at most",
     "coverage": "fraction of labels that are predicted correctly at least once",
     "macro-F1": "F1 of each label, averaged over all labels",
 }
@@ -51,7 +52,7 @@ class Subject:
     measured
         The predictions and the true labels.
     metrics
-        All measures at k from 1 to `analysis.DEPTH`, in percent.
+        All measures at k from 1 to `analysis.DEPTH`, or up to the last cut-off, in percent.
     frequency
         Training documents per label.
     settings
@@ -62,6 +63,9 @@ class Subject:
         Names of labels that the data has and the model does not.
     commands
         The commands that make model and report again.
+    cuts
+        The cut-offs of measures in tables, ascending. Sections about single labels are about the first labels, up to
+        the last cut-off.
     """
 
     model_name: str
@@ -77,6 +81,12 @@ class Subject:
     ids: Sequence[str] | None = None
     unknown_names: Sequence[str] = ()
     commands: Sequence[str] = ()
+    cuts: Sequence[int] = CUTS
+
+    @property
+    def k(self) -> int:
+        """The last cut-off."""
+        return self.cuts[-1]
 
     def label(self, j: int) -> str:
         """Return a label as HTML: its name and, if it has them, its notation and its URI."""
@@ -118,10 +128,11 @@ def page(subject: Subject) -> str:
 
 
 def _page(subject: Subject) -> str:
-    counted, model, history = analysis.outcome(subject.measured), subject.model, subject.history
+    counted, model, history = analysis.outcome(subject.measured, subject.k), subject.model, subject.history
     sections = (
         _summary(subject),
         section("Accuracy", _accuracy(subject)),
+        section("Probabilities", probabilities.probabilities(subject.measured, subject.k)),
         section("Rare and frequent labels", _frequency(subject, counted)),
         section("Precision or rare labels", training.tail(history)),
         section("Confused labels", _confusions(subject, counted)),
@@ -156,7 +167,7 @@ def _summary(subject: Subject) -> str:
     tiles = "".join(
         f'<div class="tile"><b>{subject.metrics[f"{name}@{k}"]:.1f}</b><span>{name}@{k}</span></div>\n'
         for name in ("P", "PSP")
-        for k in CUTS
+        for k in subject.cuts
         if f"{name}@{k}" in subject.metrics
     )
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>\n" for name, value in _facts(subject).items())
@@ -190,9 +201,9 @@ def _facts(subject: Subject) -> dict[str, str]:
 
 
 def _accuracy(subject: Subject) -> str:
-    metrics, cuts = subject.metrics, range(1, DEPTH + 1)
+    metrics, cuts = subject.metrics, range(1, max(DEPTH, subject.k) + 1)
     rows = [
-        [name, *(f"{metrics[f'{name}@{k}']:.2f}" for k in CUTS), about]
+        [name, *(f"{metrics[f'{name}@{k}']:.2f}" for k in subject.cuts), about]
         for name, about in _MEASURES.items()
         if f"{name}@1" in metrics
     ]
@@ -202,7 +213,7 @@ def _accuracy(subject: Subject) -> str:
         if f"{name}@1" in metrics
     }
     chart = figures.lines("metrics", "P, nDCG, PSP and R by k", lines, ("k", "%"), ylim=(0, None))
-    shown = table(("%", *(f"@{k}" for k in CUTS), ""), rows, words=(0, 4), kind="plain")
+    shown = table(("%", *(f"@{k}" for k in subject.cuts), ""), rows, words=(0, len(subject.cuts) + 1), kind="plain")
     return side_by_side(figure(chart, "Accuracy of the first k labels."), shown)
 
 
@@ -214,16 +225,17 @@ def _frequency(subject: Subject, counted: Outcome) -> str:
     ]
     columns = ("training documents per label", "labels", "true", "recall", "predicted", "precision")
     caption = (
-        f"Recall: percentage of true labels that are among the first {TOP} predictions of their documents. Precision:"
-        f" percentage of the first {TOP} predictions that are true."
+        f"Recall: percentage of true labels that are among the first {subject.k} predictions of their documents."
+        f" Precision: percentage of the first {subject.k} predictions that are true."
     )
     tables = table(columns, rows, kind="plain") + _rare(subject)
-    return side_by_side(figure(figures.frequency(bins), caption), tables)
+    return side_by_side(figure(figures.frequency(bins, subject.k), caption), tables)
 
 
 def _rare(subject: Subject) -> str:
     """Return the recall of labels with no, few and more training documents, as `lightdxml evaluate` shows it."""
-    groups = recall_by_frequency(subject.measured.Y, subject.measured.ranked, subject.frequency, (TOP, DEPTH))
+    cuts = TOP, max(DEPTH, subject.k)
+    groups = recall_by_frequency(subject.measured.Y, subject.measured.ranked, subject.frequency, cuts)
     rows = [
         [one.documents, f"{one.labels:,}", f"{one.pairs:,}", *(percent(value) for value in one.recall.values())]
         for one in groups
@@ -240,7 +252,8 @@ def _confusions(subject: Subject, counted: Outcome) -> str:
     rows = [[subject.label(missed), subject.label(wrong), f"{n:,}"] for missed, wrong, n in counted.confusions]
     return (
         note(
-            f"The first label is true, but not among the first {TOP} predictions. The second is, but it is wrong.{step}"
+            f"The first label is true, but not among the first {subject.k} predictions."
+            f" The second is, but it is wrong.{step}"
         )
         + table(("missed", "predicted instead", "documents"), rows, words=(0, 1))
         + side_by_side(
@@ -265,7 +278,8 @@ def _samples(subject: Subject) -> str:
 
 
 def _sample(subject: Subject, i: int) -> str:
-    Y, ranked, scores = subject.measured.Y, subject.measured.ranked[i, :TOP], subject.measured.scores[i, :TOP]
+    Y, k = subject.measured.Y, subject.k
+    ranked, scores = subject.measured.ranked[i, :k], subject.measured.scores[i, :k]
     true = Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist()
     predicted = {j: score for j, score in zip(ranked.tolist(), scores.tolist(), strict=True) if j >= 0}
     chips = "".join(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, csr_matrix, random_array
 
-from lightdxml.metrics import evaluate, inverse_propensity, recall_by_frequency
+from lightdxml.metrics import evaluate, inverse_propensity, r_precision, recall_by_frequency
 
 napkin = pytest.importorskip("napkinxc.metrics")
 
@@ -29,6 +29,23 @@ def test_precision_divides_by_k_and_documents_without_labels_count() -> None:
 
 def test_recall_divides_by_the_number_of_labels() -> None:
     assert evaluate(Y, RANKED, k=3)["R@3"] == pytest.approx(100 * (1 + 1 + 0 + 2 / 4) / 4)
+
+
+def test_rp_counts_at_most_k_labels_of_a_document() -> None:
+    assert evaluate(Y, RANKED, k=3)["RP@3"] == pytest.approx(100 * (1 + 1 + 0 + 2 / 3) / 4)
+    assert evaluate(Y, RANKED, k=1)["RP@1"] == pytest.approx(100 * (1 + 0 + 0 + 0) / 4)
+
+
+def test_r_precision_is_precision_at_the_number_of_labels() -> None:
+    assert r_precision(Y, RANKED) == pytest.approx(100 * (1 / 2 + 0 + 0 + 2 / 4) / 4)
+    deep = [[0, 1, 2, 3], [3, 1, 4], [0], [4, 3, 0, 1]]
+    assert r_precision(Y, deep) == pytest.approx(100 * (1 / 2 + 0 + 0 + 3 / 4) / 4)
+    assert r_precision(csr_matrix((2, 3)), [[0], [1]]) == 0
+
+
+def test_r_precision_skips_ignored_pairs() -> None:
+    # Label 1 moves up, and the document has one label left.
+    assert r_precision(csr_matrix([[1, 1, 0]]), [[0, 1]], ignore=[[0, 0]]) == 100
 
 
 def test_ndcg_is_divided_by_the_best_value_for_the_document() -> None:
