@@ -58,6 +58,13 @@ def test_compress_writes_a_smaller_model_and_measures_both(tmp_path: Path, model
     assert json.loads(run("info", tmp_path / "small", "--json"))["quantized"]["precision"] == "int8"
 
 
+def test_compress_measures_up_to_k_labels(tmp_path: Path, model: Path) -> None:
+    (tmp_path / "pets.jsonl").write_text(json.dumps({"text": TEXTS[0], "labels": NAMES[0]}))
+    shown = run("compress", model, tmp_path / "small", "--data", tmp_path / "pets.jsonl", "-k", 10)
+    assert "P@5" in shown
+    assert "P@10" in shown
+
+
 @pytest.mark.parametrize("precision", ["float16", "int8"])
 def test_compress_refuses_what_would_not_become_smaller(tmp_path: Path, model: Path, precision: str) -> None:
     source = model

@@ -41,6 +41,7 @@ def test_r_precision_is_precision_at_the_number_of_labels() -> None:
     deep = [[0, 1, 2, 3], [3, 1, 4], [0], [4, 3, 0, 1]]
     assert r_precision(Y, deep) == pytest.approx(100 * (1 / 2 + 0 + 0 + 3 / 4) / 4)
     assert r_precision(csr_matrix((2, 3)), [[0], [1]]) == 0
+    assert r_precision(Y, np.array(RANKED)) == r_precision(Y, RANKED)
 
 
 def test_r_precision_skips_ignored_pairs() -> None:

@@ -104,6 +104,9 @@ def r_precision(Y_true: csr_matrix, predicted: Predictions, ignore: Ignore = Non
     75.0
     """
     n_true = int(np.diff(binary_labels(Y_true, "Y_true").indptr).max(initial=0))
+    if isinstance(predicted, np.ndarray) and predicted.ndim == 2 and predicted.dtype.kind in "iu":
+        # One document with very many labels must not make the table of ranked labels as wide.
+        n_true = min(n_true, predicted.shape[1])
     compared = compare(Y_true, predicted, [max(1, n_true)], ignore)
     true = np.diff(compared.Y.indptr)
     ranks = np.arange(compared.ranked.shape[1])
