@@ -67,7 +67,7 @@ def test_measures_at_a_threshold_are_those_of_labels_with_such_a_score(folder: P
     names = [*(trained.model_.label_names or []), "unicorn"]
     Y = csr_matrix([[name in record["labels"] for name in names] for record in records])
     expected = decision_measures(Y, *trained.rank([record["text"] for record in records], 15), 0.2)
-    assert found == pytest.approx({"threshold": 0.2, **expected})
+    assert found == pytest.approx({"lowest": 0.2, "highest": 0.2, **expected})
 
 
 def test_r_precision_counts_more_than_ten_labels_of_a_document(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_tables_fit_a_terminal_of_80_columns(folder: Path) -> None:
     shown = run("evaluate", folder / "model", folder / "test.jsonl", *options)
     tables = shown[: shown.index("Examples")].splitlines()
     assert max(len(line.rstrip()) for line in tables) <= 80
-    assert any("F1@100" in line and "F1 ≥0.123" in line for line in tables), "columns are not cut"
+    assert any("F1@100" in line and "F1 ≥T" in line for line in tables), "columns are not cut"
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -145,7 +145,7 @@ def test_another_file_is_not_replaced_by_the_table_of_labels(folder: Path, tmp_p
 
 @pytest.mark.parametrize("threshold", ["high", "30%", "-0.1", "1.5", "nan"])
 def test_a_wrong_threshold_is_reported_before_anything_is_read(tmp_path: Path, threshold: str) -> None:
-    with pytest.raises(ValueError, match=f"--threshold {threshold} is not a number from 0 to 1"):
+    with pytest.raises(ValueError, match=f"threshold is '?{threshold}'?: give a number from 0 to 1"):
         run("evaluate", tmp_path / "none", "nothing", f"--threshold={threshold}")
 
 

@@ -70,7 +70,7 @@ class Least:
 
     @classmethod
     def of(cls, model: Model, text: str | None, by_frequency: bool, n_labels: int) -> Least | None:
-        """Return the thresholds that options ask for, None for none; labels that the model does not know have 1."""
+        """Return the thresholds that options ask for, None for none. Unknown labels are never predicted."""
         from lightdxml.model.model import label_thresholds
 
         if text is None:
@@ -80,7 +80,7 @@ class Least:
         low, high = float(found.min()), float(found.max())
         shown = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         shown = shown if isinstance(given, float) else f"{shown} ({text})"
-        return cls(shown, np.append(found, np.ones(n_labels - len(found))))
+        return cls(shown, np.append(found, np.full(n_labels - len(found), high)))
 
 
 def parse_threshold(text: str) -> float | str:
@@ -210,8 +210,8 @@ def write_per_label(path: Path, model: Model, found: Measured, k: int, threshold
     from lightdxml.metrics import label_counts
 
     documents = found.documents
-    lowest, most = (np.zeros(1), k) if threshold is None else (threshold.of_label, None)
-    counts = label_counts(documents.Y, found.ranked, found.scores, lowest, most, documents.ignore)
+    kept: dict[str, Any] = {"k": k} if threshold is None else {"threshold": threshold.of_label}
+    counts = label_counts(documents.Y, found.ranked, found.scores, ignore=documents.ignore, **kept)
     occurring = np.flatnonzero(counts.true + counts.predicted)
     labels = occurring[np.argsort(-counts.true[occurring], kind="stable")].tolist()
     uris = ["uri"] if model.vocabulary is not None else []
