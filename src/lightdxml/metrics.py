@@ -181,6 +181,20 @@ class _Compared:
     hits: NDArray[np.bool_]
 
 
+def confidence_interval(percent: float, n: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a percentage of n documents, such as P@1 (Wilson's score interval).
+
+    Examples
+    --------
+    >>> [round(bound, 1) for bound in confidence_interval(60.0, 100)]
+    [50.2, 69.1]
+    """
+    z, share = 1.959964, percent / 100
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
+    return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
+
+
 def _compare(Y_true: csr_matrix, predicted: Predictions, cutoffs: list[int], ignore: Ignore) -> _Compared:
     Y = binary_labels(Y_true, "Y_true")
     if 0 in Y.shape:

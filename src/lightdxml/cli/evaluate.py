@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lightdxml.cli.measure import CUTS, Measured, measure
+from lightdxml.cli.measure import CUTS, Measured, measure, note_gaps, warn_of_training_documents
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Encoding,
@@ -17,6 +17,7 @@ from lightdxml.cli.output import (
     distinct_names,
     print_json,
     print_table,
+    reading_options,
     say,
 )
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
@@ -64,9 +65,12 @@ def run(
     loaded = load_data(data, label_separator=separator, encoding=encoding)
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
     found = measure(estimator, loaded, tail, second, rules)
+    warn_of_training_documents(found.documents, loaded, data, reading_options(separator, encoding))
+    note_gaps(found.documents.split, "those without labels count as 0")
     if json:
         groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
-        size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
+        size = {"documents": len(found.ranked), "trained_on_share": found.documents.trained_on_share}
+        size["milliseconds_per_document"] = found.milliseconds
         print_json({**size, **found.metrics, "recall_by_training_documents": groups})
         return
     rows = [

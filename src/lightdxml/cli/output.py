@@ -37,6 +37,7 @@ Source = Annotated[
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
 RandomState = Annotated[
     int,
@@ -88,6 +89,12 @@ def say(message: str) -> None:
 def note(message: str) -> None:
     """Print a line of plain text to standard error."""
     errors.print(message, markup=False, soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """Print a warning to standard error, in color on a terminal."""
+    errors.print("[bold yellow]warning:[/] ", end="")
+    note(message)
 
 
 def json_line(content: Any, indent: int | None = None) -> str:

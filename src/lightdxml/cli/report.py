@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.measure import match
+from lightdxml.cli.measure import match, warn_of_training_documents
 from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
 
 if TYPE_CHECKING:
+    from lightdxml.cli.measure import Matched
     from lightdxml.data.dataset import Dataset
     from lightdxml.estimator import LightDXML
     from lightdxml.model.model import Model
@@ -58,11 +59,13 @@ def run(
         shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),
     ]
-    report.write(target, _subject(name, estimator, loaded, commands))
+    found = match(loaded, estimator.model_)
+    warn_of_training_documents(found, loaded, data, reading)
+    report.write(target, _subject(name, estimator, loaded, found, commands))
     say(f"The report is in {target}. Open it in a browser.")
 
 
-def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str]) -> Subject:
+def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, commands: list[str]) -> Subject:
     from lightdxml.cli.settings import nearest_preset, plain
     from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
@@ -70,7 +73,6 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
     from lightdxml.report.analysis import DEPTH, measure
 
     model = estimator.model_
-    found = match(loaded, model)
     with use_threads(estimator.n_jobs):
         measured = measure(model, found.inputs, found.Y, found.ignore)
     preset, changed = nearest_preset(model.config, model.n_documents)
