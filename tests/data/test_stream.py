@@ -12,21 +12,21 @@ import pytest
 from scipy.sparse import vstack
 
 from lightdxml.data import DataError, Texts
-from lightdxml.data.stream import TextForm, feature_batches, opened, text_batches
+from lightdxml.data.stream import TextForm, feature_batches, opened, text_batches, until_error
 
 STDIN = Path("-")
 
 
 def read_texts(content: bytes, path: Path = STDIN, form: TextForm = "auto") -> list[tuple[Any, str]]:
     found: list[tuple[Any, str]] = []
-    for batch in text_batches(path, io.BytesIO(content), form=form):
+    for batch in until_error(text_batches(path, io.BytesIO(content), form=form)):
         assert isinstance(batch.documents, Texts)
         found += zip(batch.ids, batch.documents, strict=True)
     return found
 
 
 def read_features(content: bytes) -> list[list[float]]:
-    batches = [batch.documents for batch in feature_batches(STDIN, io.BytesIO(content), 3)]
+    batches = [batch.documents for batch in until_error(feature_batches(STDIN, io.BytesIO(content), 3))]
     return vstack(batches).toarray().tolist() if batches else []
 
 

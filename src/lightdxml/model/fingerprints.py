@@ -22,7 +22,7 @@ def of_texts(texts: Iterable[str]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> first, second, third = of_texts(["a cat", "a\ncat ", "", "a dog"])
+    >>> first, second, third = of_texts(["a cat", "a\ncat ", "", "a dog"]).tolist()
     >>> first == second, first == third
     (True, False)
     """
@@ -36,7 +36,7 @@ def of_features(X: csr_matrix) -> NDArray[np.int64]:
     Examples
     --------
     >>> from lightdxml.validation import check_features
-    >>> first, second, third = of_features(check_features([[3, 4], [6, 8], [0, 0], [1, 0]]))
+    >>> first, second, third = of_features(check_features([[3, 4], [6, 8], [0, 0], [1, 0]])).tolist()
     >>> first == second, first == third
     (True, False)
     """
