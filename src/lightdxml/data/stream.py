@@ -89,11 +89,11 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     first: list[str] = []
     # After that many blank lines the form is decided without them: they might never end. Only what may be the header
     # of a table waits for the next line.
-    while (not first or (len(first) == 1 and table.text_delimiter(first[0]))) and len(seen) < _BLANK_CHUNKS:
-        if not (chunk := next(chunks, None)):
-            break
+    while (not first or (form == "auto" and len(first) == 1 and table.text_delimiter(first[0]))) and (
+        len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None))
+    ):
         seen.append(chunk)
-        first += [line.text for line in chunk if first or line.text.strip()]
+        first += [line.text for line in chunk if line.text.strip()]
     chunks = chain(seen, chunks)
     form = _detect_form(path, first) if form == "auto" else form
     if form == "jsonl":
