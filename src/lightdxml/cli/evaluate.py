@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from lightdxml.cli.examples import show_examples
 from lightdxml.cli.measure import CUTS, Measured, measure, note_gaps, warn_of_training_documents
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
@@ -14,18 +13,11 @@ from lightdxml.cli.output import (
     Separator,
     Source,
     Tail,
-    distinct_names,
     print_json,
     print_table,
     reading_options,
-    say,
 )
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
-
-if TYPE_CHECKING:
-    from lightdxml.model.model import Model
-
-_SAMPLES = 3
 
 
 def run(
@@ -81,7 +73,7 @@ def run(
     title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
     print_table(title, ("%", *(f"@{k}" for k in CUTS), ""), rows)
     _show_groups(found)
-    _show_samples(estimator.model_, found)
+    show_examples(estimator.model_, found)
 
 
 def _show_groups(found: Measured) -> None:
@@ -93,21 +85,3 @@ def _show_groups(found: Measured) -> None:
     ]
     columns = ("training documents", "labels", "occurrences", *found.groups[0].recall)
     print_table("Recall of labels by their number of training documents", columns, rows)
-
-
-def _show_samples(model: Model, found: Measured) -> None:
-    """Show the predictions of a few documents."""
-    split, names, Y = found.documents.split, model.label_names, found.documents.Y
-    if split.texts is None or names is None:
-        return
-    say("\nExamples (✓ marks correct labels):")
-    for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
-        true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
-        best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[: max(CUTS)]
-        shown = [(j, score) for j, score in best if j >= 0]
-        named = distinct_names([model.label(j) for j, _ in shown])
-        labels = [
-            f"{' '.join(name.split())}{' ✓' * (j in true)} {score:.2f}"
-            for name, (j, score) in zip(named, shown, strict=True)
-        ]
-        say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")
