@@ -47,8 +47,7 @@ def run(
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
 
-    name = model.resolve().name
-    target = Path(f"{name}-report.html") if out is None else out
+    name, target = model.resolve().name, default_target(model) if out is None else out
     report.check_target(target)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
@@ -62,7 +61,12 @@ def run(
     found = match(loaded, estimator.model_)
     warn_of_training_documents(found, loaded, data, reading)
     report.write(target, _subject(name, estimator, loaded, found, commands))
-    say(f"The report is in {target}. Open it in a browser.")
+    say(f"The report is in {target}. Open it in a browser: {target.resolve().as_uri()}")
+
+
+def default_target(model: Path) -> Path:
+    """Return where the report about a model goes."""
+    return Path(f"{model.resolve().name}-report.html")
 
 
 def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, commands: list[str]) -> Subject:
@@ -99,7 +103,8 @@ def _training_command(model: Model, data: str, folder: Path) -> list[str]:
     from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
-    command = ["lightdxml", "train", data, "--model", str(folder)]
+    # Into another folder: no model is replaced without being asked to.
+    command = ["lightdxml", "train", data, "--model", f"{folder}-again"]
     command += ["--preset", preset] if preset != "default" else []
     for name, value in changed.items():
         command += ["--set", f"{name}={plain(value)}"]

@@ -235,8 +235,8 @@ def _show_accuracy(model: Model, loaded: Dataset) -> None:
     elif n == model.n_documents:
         kind, caveat = "training documents", "None were held out: expect much less on others."
     low, high = confidence_interval(metrics["P@1"], n)
-    figures = ", ".join(f"{name} {metrics[name]:.1f}" for name in ("P@3", "P@5", "PSP@1", "PSP@5"))
-    say(f"On {n:,} {kind}: P@1 {metrics['P@1']:.1f} (95 % confidence: {low:.1f} to {high:.1f}), {figures}.")
+    say(f"On {n:,} {kind}: P@1 {metrics['P@1']:.1f} (95 % confidence: {low:.1f} to {high:.1f}),")
+    say(", ".join(f"{name} {metrics[name]:.1f}" for name in ("P@3", "P@5", "PSP@1", "PSP@5")) + ".")
     say(caveat)
 
 
