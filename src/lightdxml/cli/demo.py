@@ -45,9 +45,8 @@ def run(
     else:
         report.run(model, _DATA)
         _open(report.default_target(model))
-    say(
-        f"\nTry a text of your own: echo {shlex.quote(_TEXT)} | {shlex.join(['lightdxml', 'predict', str(model), '-'])}"
-    )
+    command = shlex.join(["lightdxml", "predict", str(model), "-"])
+    say(f"\nTry a text of your own: echo {shlex.quote(_TEXT)} | {command}")
 
 
 def _show(*command: str) -> None:
