@@ -155,8 +155,8 @@ def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str) -> Ite
             if len(part) == _BATCH_DOCUMENTS:
                 yield _batch(part)
                 part = []
-    except (ValueError, OSError):
-        # What was read before the error is not lost.
+    except Exception:
+        # What was read before the error is not lost. Each decompressor has errors of its own.
         if part:
             yield _batch(part)
         raise
