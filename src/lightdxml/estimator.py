@@ -23,7 +23,7 @@ from lightdxml.label_names import (
     with_titles,
     with_vocabulary,
 )
-from lightdxml.model import store
+from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
 from lightdxml.predictor import Ids, Predictor, Threshold, threads_of
@@ -270,6 +270,7 @@ class LightDXML(BaseEstimator):
                     vectorizer, X = tfidf.fit(texts, text_options, limit, flat)
                     if called is not None:
                         forms = name_forms(vectorizer, called)
+                    seen = fingerprints.of_texts(texts)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
                 X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
@@ -281,12 +282,15 @@ class LightDXML(BaseEstimator):
                 # What our own TF-IDF made is not checked again.
                 check_memory("checking X", check_bytes(X), limit)
                 X = check_features(X)
+                seen = fingerprints.of_features(X)
                 if feature_names is not None and config.names.enabled:
                     called = label_texts(names, feature_names, vocabulary, self.language)
                     if called is not None:
                         forms = name_forms_in_features(X, feature_names, called)
             check_trainable(X, labels)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own)
+            about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary}
+            about |= {"language": self.language or None, "trained_on": fingerprints.kept(seen)}
             # Only the prepared form is needed from here on.
             del X, labels, dev, vectors, forms
             try:
@@ -296,10 +300,10 @@ class LightDXML(BaseEstimator):
                 )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:
-                    self._take(error.kept, names, vectorizer, [*history.entries, *error.history])
+                    kept = replace(error.kept, **about)
+                    self._take(kept, names, vectorizer, [*history.entries, *error.history])
                 raise
-        model = replace(model, never_own=own is not None, vocabulary=vocabulary, language=self.language or None)
-        self._take(model, names, vectorizer, [*history.entries, *entries])
+        self._take(replace(model, **about), names, vectorizer, [*history.entries, *entries])
         return self
 
     def _take(

@@ -147,6 +147,39 @@ def test_errors_in_documents_name_the_line(
     assert message in capsys.readouterr().err
 
 
+BAD = b'{"text": "cat"}\n{"text"\n{"id": 3, "text": 5}\n{"text": "dog"}\n'
+
+
+def test_a_bad_document_does_not_lose_the_answers_before_it(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(BAD)
+    shown = run_process("predict", model, tmp_path / "bad.jsonl", "--json", "-k", 1)
+    assert shown.returncode == 1
+    assert labels_of(shown.stdout) == [["cat, 🐈"]]
+    assert shown.stderr.startswith("error: ")
+    assert "bad.jsonl, line 2: found " in shown.stderr
+
+
+def test_bad_documents_can_be_skipped_and_keep_their_lines(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(BAD)
+    shown = run_process("predict", model, tmp_path / "bad.jsonl", "--json", "-k", 1, "--on-error", "skip")
+    assert shown.returncode == 0
+    answers = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [len(answer["labels"]) for answer in answers] == [1, 0, 0, 1]
+    assert [answer.get("id") for answer in answers] == [None, None, 3, None]
+    assert "line 2" in answers[1]["error"]
+    assert shown.stderr.count("warning: ") == 2
+    lines = run("predict", model, tmp_path / "bad.jsonl", "-k", 1, "--on-error", "skip").split("\n")
+    assert [bool(line) for line in lines] == [True, False, False, True, False]
+
+
+def test_only_the_first_bad_documents_are_named(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text('{"text": "cat"}\n' + "{\n" * 25, encoding="utf-8")
+    shown = run_process("predict", model, tmp_path / "bad.jsonl", "--on-error", "skip")
+    assert shown.stderr.count("; skipped") == 10
+    assert "warning: 15 more documents that cannot be read were skipped" in shown.stderr
+    assert shown.stdout.count("\n") == 26
+
+
 def test_explain_shows_words_that_add_up(model: Path) -> None:
     (best,) = json.loads(run("explain", model, "a purring cat", "-k", 1, "--json"))
     assert best["label"] == "cat, 🐈"

@@ -65,7 +65,7 @@ def test_a_model_is_measured_on_test_documents(model: Path, folder: Path, data: 
     assert {"P@1", "nDCG@3", "PSP@5", "PSnDCG@5", "R@5", "coverage@1", "macro-F1@5"} <= set(metrics)
     shown = run("evaluate", model, folder)
     assert "PSnDCG" in shown
-    assert "Examples (✓ marks correct labels)" in shown
+    assert "Examples (✓ marks correct labels). The 3 most confident of" in shown
     assert load_model(model).model_.label_names == data.label_names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 from pathlib import Path
 from typing import Any
@@ -12,21 +13,21 @@ import pytest
 from scipy.sparse import vstack
 
 from lightdxml.data import DataError, Texts
-from lightdxml.data.stream import TextForm, feature_batches, opened, text_batches
+from lightdxml.data.stream import TextForm, feature_batches, opened, text_batches, until_error
 
 STDIN = Path("-")
 
 
 def read_texts(content: bytes, path: Path = STDIN, form: TextForm = "auto") -> list[tuple[Any, str]]:
     found: list[tuple[Any, str]] = []
-    for batch in text_batches(path, io.BytesIO(content), form=form):
+    for batch in until_error(text_batches(path, io.BytesIO(content), form=form)):
         assert isinstance(batch.documents, Texts)
         found += zip(batch.ids, batch.documents, strict=True)
     return found
 
 
 def read_features(content: bytes) -> list[list[float]]:
-    batches = [batch.documents for batch in feature_batches(STDIN, io.BytesIO(content), 3)]
+    batches = [batch.documents for batch in until_error(feature_batches(STDIN, io.BytesIO(content), 3))]
     return vstack(batches).toarray().tolist() if batches else []
 
 
@@ -88,6 +89,83 @@ def test_invalid_text_is_rejected_with_its_line(content: bytes, line: int, messa
     with pytest.raises(DataError, match=message) as caught:
         read_texts(content)
     assert caught.value.line == line
+
+
+BAD_TEXTS = [
+    b'{"text": "a"}\n{"text"\n{"id": 7, "text": 5}\n{"text": "\xff"}\n{"text": "b"}\n',
+    b"text,id\na,0\nx\nx,7,8\n\xff,9\nb,1\n",
+]
+
+
+@pytest.mark.parametrize("content", BAD_TEXTS, ids=["jsonl", "csv"])
+def test_documents_around_bad_ones_keep_their_places(content: bytes) -> None:
+    (batch,) = text_batches(STDIN, io.BytesIO(content))
+    assert list(batch.documents) == ["a", "", "", "", "b"]
+    first = 3 if content.startswith(b"text") else 2
+    assert {place: error.line for place, error in batch.errors.items()} == {1: first, 2: first + 1, 3: first + 2}
+
+
+@pytest.mark.parametrize("content", BAD_TEXTS, ids=["jsonl", "csv"])
+def test_documents_before_a_bad_one_are_read(content: bytes) -> None:
+    batches = until_error(text_batches(STDIN, io.BytesIO(content)))
+    assert list(next(batches).documents) == ["a"]
+    with pytest.raises(DataError):
+        next(batches)
+
+
+def test_the_id_of_a_bad_document_is_kept() -> None:
+    (batch,) = text_batches(STDIN, io.BytesIO(BAD_TEXTS[0]))
+    assert batch.ids == [None, None, 7, None, None]
+
+
+def test_unbalanced_quotes_lose_no_document_before_them() -> None:
+    batches = until_error(text_batches(STDIN, io.BytesIO(b'id,text\n1,a\n2,"b\n3,c\n')))
+    assert list(next(batches).documents) == ["a"]
+    with pytest.raises(DataError, match="balanced quotes"):
+        next(batches)
+
+
+def test_a_header_that_is_no_text_is_an_error_of_the_file() -> None:
+    with pytest.raises(DataError, match="not utf-8") as caught:
+        list(text_batches(Path("my.csv"), io.BytesIO(b"text,\xff\na,b\n")))
+    assert caught.value.line == 1
+
+
+def test_a_truncated_table_loses_no_document_before_its_end(tmp_path: Path) -> None:
+    rows = b"".join(b"%d,%s\n" % (i, hashlib.sha256(b"%d" % i).hexdigest().encode()) for i in range(50_000))
+    packed = gzip.compress(b"id,text\n" + rows)
+    (tmp_path / "d.csv.gz").write_bytes(packed[: len(packed) // 2])
+    sizes: list[int] = []
+
+    def read() -> None:
+        with opened(tmp_path / "d.csv.gz") as stream:
+            sizes.extend(len(batch.ids) for batch in text_batches(tmp_path / "d.csv.gz", stream))
+
+    with pytest.raises(DataError, match="truncated"):
+        read()
+    assert sum(sizes) > 15_000
+    # Not only whole batches.
+    assert sum(sizes) % 4096 != 0
+
+
+def test_features_around_bad_ones_keep_their_places() -> None:
+    (batch,) = feature_batches(STDIN, io.BytesIO(b"4 3 9\n0:1\n3:1\nx\n2:1\n"), 3)
+    assert batch.documents.toarray().tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 1]]  # type: ignore[union-attr]
+    assert {place: error.line for place, error in batch.errors.items()} == {1: 3, 2: 4}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"Some text, with a comma\n",
+        b"Title, text\na, b\n",
+        b"text,title\nno comma\n",
+        b"text\nwith a comma, too\n",
+        b"text\n",
+    ],
+)
+def test_a_text_with_a_comma_is_not_a_table(content: bytes) -> None:
+    assert [text for _, text in read_texts(content)] == content.decode().splitlines()
 
 
 @pytest.mark.parametrize("header", [b"", b"2 3 9\n", b"2 3\n"])

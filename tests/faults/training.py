@@ -60,8 +60,8 @@ class Child:
 
     @property
     def errors(self) -> list[str]:
-        """The lines that it has printed, without the one that says what `--resume` found."""
-        return [line for line in self.output.splitlines() if not line.endswith(("checkpoint", "from the beginning"))]
+        """The errors that it has printed."""
+        return [line for line in self.output.splitlines() if line.startswith("error:")]
 
     @property
     def is_running(self) -> bool:
@@ -134,7 +134,8 @@ class Lab:
         self, model: Path, checkpoint: Path | None = None, *options: str, every: str = "0s", n_jobs: int = 2, **how: Any
     ) -> Child:
         """Start a training run; with a checkpoint folder, it is resumed from there."""
-        command = ["train", str(self.data), "--model", str(model), *self.settings, "--n-jobs", str(n_jobs), *options]
+        command = ["train", str(self.data), "--model", str(model), "--force", "--n-jobs", str(n_jobs)]
+        command += [*self.settings, *options]
         if checkpoint is not None:
             command += ["--checkpoint", str(checkpoint), "--every", every, "--resume"]
         return Child(command, model.with_suffix(".log"), **how)

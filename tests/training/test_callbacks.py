@@ -58,7 +58,12 @@ def test_the_history_has_times_and_can_be_written_as_json() -> None:
     json.dumps(history)
 
 
-def test_progress_shows_every_phase_and_the_validation(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("terminal", "end"), [(True, "100 %"), (False, "linear view: labels: done in ")])
+def test_progress_shows_every_phase_and_the_validation(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool, end: str
+) -> None:
+    if terminal:
+        monkeypatch.setenv("FORCE_COLOR", "1")
     train(topics(60), small(), progress=Progress(show=True))
     shown = capfd.readouterr().err
     for words in (
@@ -68,10 +73,22 @@ def test_progress_shows_every_phase_and_the_validation(capfd: pytest.CaptureFixt
         "linear view: labels",
         "loss",
         "PSP@1",
-        "100 %",
+        end,
         "training needs up to",
     ):
         assert words in shown
+
+
+def test_a_phase_that_is_stopped_is_not_done(capfd: pytest.CaptureFixture[str]) -> None:
+    class Stop(Callback):
+        def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(topics(60), small(epochs=1), progress=Progress(show=True), callbacks=[Stop()])
+    shown = capfd.readouterr().err
+    assert ": started" in shown
+    assert ": done" not in shown
 
 
 def test_progress_is_silent_without_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lightdxml.cli.output import Cutoff, Encoding, ModelFolder, NJobs, Separator, print_table
+from lightdxml.cli.output import Cutoff, Encoding, Force, ModelFolder, NJobs, Separator, print_table, reading_options
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Measured
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[
     Path,
-    typer.Argument(metavar="OUT", help="Folder for the smaller model. A model in it is replaced.", show_default=False),
+    typer.Argument(metavar="OUT", help="Folder for the smaller model.", show_default=False),
 ]
 NewPrecision = Annotated[
     Literal["int8", "float16"],
@@ -36,6 +36,7 @@ def run(
     data: Data = None,
     k: Cutoff = 5,
     n_jobs: NJobs = None,
+    force: Force = False,
     separator: Separator = "|",
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -45,14 +46,16 @@ def run(
 
     Example: `lightdxml compress my-model my-small-model --data see-also`
     """
-    from lightdxml.cli.measure import measure
+    from lightdxml.cli.measure import measure, warn_of_training_documents
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
-    from lightdxml.model.store import check_target
+    from lightdxml.model.store import check_absent, check_target
 
     if out.resolve() == model.resolve():
         raise ValueError(f"{out} is the model itself: choose another folder for the smaller one")
     check_target(out)
+    if not force:
+        check_absent(out)
     loaded = None
     if data is not None:
         loaded = load_data(data, label_separator=separator, encoding=encoding)
@@ -61,7 +64,9 @@ def run(
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
     if loaded is not None:
         after = load_model(out).set_params(n_jobs=n_jobs)
-        rows += _compared(measure(before, loaded, k=k), measure(after, loaded, k=k), k)
+        found = measure(before, loaded, k=k)
+        warn_of_training_documents(found.documents, loaded, data or "", reading_options(separator, encoding))
+        rows += _compared(found, measure(after, loaded, k=k), k)
     print_table(f"{model} → {out}", ("", "before", "after", ""), rows)
 
 

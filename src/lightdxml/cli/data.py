@@ -59,7 +59,8 @@ def list_sets(json: Json = False) -> None:
         for row in rows
     ]
     print_table("Data sets", ("name", "train", "test", "features", "labels", "status"), cells)
-    say("\nFetch a data set with `lightdxml data get NAME`. Show its statistics with `lightdxml data info NAME`.")
+    say("\nFetch a data set, such as Bibtex: lightdxml data get Bibtex")
+    say("Show its statistics: lightdxml data info Bibtex")
     say(f"Fetched data sets are in {registry.cache_folder()}. Set LIGHTDXML_DATA to use another folder.")
 
 
@@ -84,7 +85,7 @@ def info(
         return
     print_table(figures.name, ("", "", ""), [*_statistics(figures), *_samples(data)])
     if counts:
-        say("\nTraining documents per label, most frequent label first (both axes are logarithmic):")
+        say("\nTraining documents per label, most frequent label first (logarithmic axes):")
         say(f"{counts[0]:,} {sparkline(counts)} {counts[-1]:,}")
 
 

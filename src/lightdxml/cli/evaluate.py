@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lightdxml.cli.decisions import (
     ByFrequency,
     Grid,
@@ -16,7 +14,17 @@ from lightdxml.cli.decisions import (
     show_decisions,
     write_per_label,
 )
-from lightdxml.cli.measure import CUTS, DEEP, DEPTH, Measured, cuts_up_to, measure
+from lightdxml.cli.examples import show_examples
+from lightdxml.cli.measure import (
+    CUTS,
+    DEEP,
+    DEPTH,
+    Measured,
+    cuts_up_to,
+    measure,
+    note_gaps,
+    warn_of_training_documents,
+)
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Cutoff,
@@ -27,18 +35,12 @@ from lightdxml.cli.output import (
     Separator,
     Source,
     Tail,
-    distinct_names,
     note,
     print_json,
     print_table,
-    say,
+    reading_options,
 )
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
-
-if TYPE_CHECKING:
-    from lightdxml.model.model import Model
-
-_SAMPLES = 3
 
 
 def run(
@@ -93,6 +95,8 @@ def run(
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
     depth = DEEP if grid or threshold is not None else DEPTH
     found = measure(estimator, loaded, tail, second, rules, k, depth)
+    warn_of_training_documents(found.documents, loaded, data, reading_options(separator, encoding))
+    note_gaps(found.documents.split, "those without labels count as 0")
     lowest = Least.of(estimator.model_, threshold, by_frequency, found.documents.Y.shape[1])
     decisions = measure_decisions(found, k, lowest, grid)
     if per_label is not None:
@@ -100,7 +104,8 @@ def run(
         note(f"{per_label} has {n_labels:,} labels")
     if json:
         groups = [{"training_documents": one.documents, "labels": one.labels, **one.recall} for one in found.groups]
-        size = {"documents": len(found.ranked), "milliseconds_per_document": found.milliseconds}
+        size = {"documents": len(found.ranked), "trained_on_share": found.documents.trained_on_share}
+        size["milliseconds_per_document"] = found.milliseconds
         print_json({**size, **found.metrics, **decisions.as_json(), "recall_by_training_documents": groups})
         return
     cuts = cuts_up_to(k)
@@ -117,7 +122,7 @@ def run(
     )
     show_decisions(decisions)
     _show_groups(found)
-    _show_samples(estimator.model_, found, k)
+    show_examples(estimator.model_, found)
 
 
 def _show_groups(found: Measured) -> None:
@@ -129,21 +134,3 @@ def _show_groups(found: Measured) -> None:
     ]
     columns = ("training documents", "labels", "occurrences", *found.groups[0].recall)
     print_table("Recall of labels by their number of training documents", columns, rows)
-
-
-def _show_samples(model: Model, found: Measured, k: int) -> None:
-    """Show the predictions of a few documents."""
-    split, names, Y = found.documents.split, model.label_names, found.documents.Y
-    if split.texts is None or names is None:
-        return
-    say("\nExamples (✓ marks correct labels):")
-    for i in range(0, len(split), max(1, len(split) // _SAMPLES))[:_SAMPLES]:
-        true = set(Y.indices[Y.indptr[i] : Y.indptr[i + 1]].tolist())
-        best = list(zip(found.ranked[i].tolist(), found.scores[i].tolist(), strict=True))[:k]
-        shown = [(j, score) for j, score in best if j >= 0]
-        named = distinct_names([model.label(j) for j, _ in shown])
-        labels = [
-            f"{' '.join(name.split())}{' ✓' * (j in true)} {score:.2f}"
-            for name, (j, score) in zip(named, shown, strict=True)
-        ]
-        say(f"- {' '.join(split.texts[i][:200].split())[:70]}\n    → {', '.join(labels)}")

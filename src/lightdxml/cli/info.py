@@ -82,6 +82,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
     from lightdxml.cli.settings import nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
+    validation = f"{int(model.metrics['documents']):,} " if "documents" in model.metrics else ""
     size = sum(content["bytes"].values()) / 1e6
     rows = [
         ("written by", f"lightdxml {content['lightdxml']}", f"model format {content['format']}"),
@@ -99,7 +100,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
             (
                 f"{name}@1, 3, 5",
                 ", ".join(f"{model.metrics[f'{name}@{k}']:.2f}" for k in (1, 3, 5)),
-                "on validation documents, in percent",
+                f"on {validation}validation documents, in percent",
             )
             for name in ("P", "PSP")
             if f"{name}@5" in model.metrics

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.cli.output import note
+from lightdxml.cli.output import note, warn
 from lightdxml.data.own_labels import own_labels
+from lightdxml.kernels.parallel import fixed_chunks
+from lightdxml.model.fingerprints import known_share, of_features, of_texts
 from lightdxml.model.rules import allowed_labels
+from lightdxml.validation import check_features
 
 if TYPE_CHECKING:
     from lightdxml.cli.opinions import SecondOpinion
@@ -27,6 +32,9 @@ CUTS, DEPTH = (1, 3, 5), 10
 # Measures of thresholds and R-precision count no labels beyond this rank.
 DEEP = 100
 _FIRST = 20
+# The share of training documents among those to measure that is tolerated, as texts may repeat, and that is most.
+_TOLERATED, _MOST = 0.01, 0.5
+_CHUNK = 8192
 
 
 def cuts_up_to(k: int) -> tuple[int, ...]:
@@ -56,6 +64,8 @@ class Matched:
         The names of labels that the model does not know.
     frequency, inv_propensity
         Training documents and 1/p per label: of the data if it has a train and a test part, else of the model.
+    trained_on_share
+        The share of documents that the model was trained on; None if it is not known.
     """
 
     split: Split
@@ -65,6 +75,7 @@ class Matched:
     unknown_names: list[str]
     frequency: NDArray[np.int64]
     inv_propensity: NDArray[np.float64]
+    trained_on_share: float | None
 
 
 def match(data: Dataset, model: Model) -> Matched:
@@ -82,7 +93,52 @@ def match(data: Dataset, model: Model) -> Matched:
         n_documents = model.n_documents
         frequency = np.pad(model.label_frequency.astype(np.int64), (0, Y.shape[1] - model.n_labels))
     inv_propensity = inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(data.name))
-    return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity)
+    share = known_share(model.trained_on, _fingerprints(split, model))
+    return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity, share)
+
+
+def _fingerprints(split: Split, model: Model) -> NDArray[np.int64]:
+    """Return fingerprints of documents as the model has them of its training documents."""
+    none = np.empty(0, dtype=np.int64)
+    if model.vectorizer is not None and split.texts is not None:
+        return of_texts(split.texts)
+    if model.vectorizer is None and split.X is not None:
+        chunks = fixed_chunks(len(split), _CHUNK)
+        return np.concatenate([none, *(of_features(check_features(split.X[start:stop])) for start, stop in chunks)])
+    return none
+
+
+def warn_of_training_documents(found: Matched, data: Dataset, source: str, reading: list[str]) -> None:
+    """Say so loudly if the model was trained on documents that it is measured on.
+
+    `source` is the data set as the user named it, `reading` are the options with which it was read.
+    """
+    share, n = found.trained_on_share, len(found.split)
+    if share is None or share <= _TOLERATED:
+        return
+    advice = "remove them from the data to measure, or train without them"
+    if share > _MOST and data.test is None:
+        advice = f"hold documents out and train again: {split_command(source, reading)}"
+    warn(f"the model was trained on {100 * share:.3g} % of these {n:,} documents, the measures are too high; {advice}")
+
+
+def split_command(source: str, reading: list[str], *options: str) -> str:
+    """Return the command that holds documents out.
+
+    >>> split_command("my data.csv", ["--separator", ";"])
+    "lightdxml data split 'my data.csv' 'my data-split' --separator ';'"
+    """
+    target = f"{Path(source).name.partition('.')[0]}-split"
+    return shlex.join(["lightdxml", "data", "split", source, target, *options, *reading])
+
+
+def note_gaps(split: Split, effect: str) -> None:
+    """Say how many documents are empty and how many have no labels, if there are any."""
+    from lightdxml.data.statistics import count_empty, count_unlabeled
+
+    empty, unlabeled = count_empty(split), count_unlabeled(split)
+    if empty or unlabeled:
+        note(f"{empty:,} of {len(split):,} documents are empty, {unlabeled:,} have no labels: {effect}")
 
 
 def _uris(names: Sequence[str] | None, model: Model) -> Sequence[str] | None:
@@ -150,8 +206,6 @@ def documents_of(data: Dataset, model: Model, rules: Rules) -> Matched:
     Labels that rules do not allow, and retired ones, do not count as missed.
     """
     found = match(data, model)
-    if data.test is None and len(data.train) == model.n_documents:
-        note("these seem to be the documents that the model was trained on: the measures are too high")
     if unknown := len(found.unknown_names):
         note(f"the model does not know {unknown:,} of the {data.n_labels:,} labels of this data: they count as missed")
     allowed = allowed_labels(model, **rules)

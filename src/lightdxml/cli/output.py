@@ -37,6 +37,7 @@ Source = Annotated[
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
 RandomState = Annotated[
     int,
@@ -60,6 +61,8 @@ Separator = Annotated[
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel=_READING)]
 
 _BARS = "▁▂▃▄▅▆▇█"
+# Characters of the widest cell that is not broken: three numbers, as in `lightdxml info`.
+_WIDEST_NUMBER = 24
 
 
 def printable(text: str) -> str:
@@ -93,6 +96,12 @@ def note(message: str) -> None:
     errors.print(message, markup=False, soft_wrap=True)
 
 
+def warn(message: str) -> None:
+    """Print a warning to standard error, in color on a terminal."""
+    errors.print("[bold yellow]warning:[/] ", end="")
+    note(message)
+
+
 def json_line(content: Any, indent: int | None = None) -> str:
     r"""Return JSON in which control characters are escaped, as JSON allows; it reads back the same.
 
@@ -115,15 +124,24 @@ def print_json(content: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of plain text; all columns but the first and the last are right-aligned."""
+    """Print a table of plain text; all columns but the first and the last are right-aligned.
+
+    On a narrow terminal, titles of columns and texts are broken into several lines, but numbers are not.
+    """
     from rich.table import Table
     from rich.text import Text
 
     console.print(title, style="bold", markup=False, soft_wrap=True)
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(columns))]
+    natural = sum(max(len(name), width) for name, width in zip(columns, widths, strict=True)) + 2 * len(columns)
     table = Table(header_style="bold", box=None, pad_edge=False, show_header=any(columns))
-    for i, name in enumerate(columns):
+    for i, (name, width) in enumerate(zip(columns, widths, strict=True)):
+        is_text = i in (0, len(columns) - 1)
+        # A title above numbers has a line per word if there is not enough room.
+        shown = name.replace(" ", "\n") if natural > console.width and not is_text else name
+        is_number = not is_text and width <= _WIDEST_NUMBER
         table.add_column(
-            Text(printable(name)), justify="left" if i in (0, len(columns) - 1) else "right", no_wrap=i == 0
+            Text(printable(shown)), justify="left" if is_text else "right", no_wrap=is_number, overflow="fold"
         )
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
@@ -131,9 +149,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def fail(message: str) -> NoReturn:
-    """Print an error and exit with code 1."""
+    """Print an error and exit with code 1. No line ends are added: commands in it can be copied."""
     errors.print("[bold red]error:[/] ", end="")
-    errors.print(message, markup=False, soft_wrap=not errors.is_terminal)
+    note(message)
     sys.exit(1)
 
 

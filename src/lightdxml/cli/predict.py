@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,11 +21,15 @@ from lightdxml.cli.output import (
     label_as_json,
     note,
     printable,
+    warn,
 )
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
+    from lightdxml.data.errors import DataError
     from lightdxml.model.model import Model
+
+_WARNINGS = 10
 
 
 def run(
@@ -49,6 +55,12 @@ def run(
     exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
+    on_error: Annotated[
+        Literal["stop", "skip"],
+        typer.Option(
+            "--on-error", help="At a document that cannot be read: stop, or skip it with a warning and an empty answer."
+        ),
+    ] = "stop",
     encoding: Encoding = "utf-8",
 ) -> None:
     """Predict the labels of documents, one line of output per document.
@@ -60,6 +72,9 @@ def run(
     Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
     system: a document is found in its file by the id or, without ids there, by the place.
 
+    If a document cannot be read, those before it are predicted. With `--on-error skip`, those after it are too: its
+    answer is an empty line, or in JSON an object with `error`.
+
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
@@ -68,6 +83,7 @@ def run(
     from lightdxml.predictor import Predictor
 
     ReadOptions(encoding=encoding)
+    _check_file(model, file)
     check_tail(tail)
     check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
@@ -81,22 +97,55 @@ def run(
             if trained.vectorizer is None
             else stream.text_batches(file, source, encoding, form)
         )
-        predicted = 0
-        for batch in batches:
+        predicted, skipped = 0, _Skipped()
+        for batch in stream.until_error(batches) if on_error == "stop" else batches:
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
             depth = k if second is None else second.depth(k)
             labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
             if second is not None:
                 labels, scores = second.combine((labels, scores), batch.ids, k)
-            for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
+            answers = enumerate(zip(batch.ids, labels.tolist(), scores.tolist(), strict=True))
+            for i, (document, row, values) in answers:
+                if i in batch.errors:
+                    sys.stdout.write(skipped.answer(document, batch.errors[i], json) + "\n")
+                    continue
                 pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
                 sys.stdout.write(show(trained, document, pairs) + "\n")
             sys.stdout.flush()
+        skipped.note_rest()
     if predicted == 0:
         note(f"{file} has no documents")
     elif second is not None:
         second.note_missing()
+
+
+def _check_file(model: Path, file: Path) -> None:
+    """Raise a `ValueError` that says how to predict a text, if there is no such file."""
+    if str(file) != "-" and not os.path.lexists(file):
+        command = shlex.join(["lightdxml", "predict", str(model), "-"])
+        raise ValueError(f"there is no file {file}; if it is a text: echo {shlex.quote(str(file))} | {command}")
+
+
+class _Skipped:
+    """Documents that cannot be read: the first ones are named, the others counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def answer(self, document: Any, error: DataError, json: bool) -> str:
+        """Warn of a document, and return the line that stands in the place of its labels."""
+        self.count += 1
+        if self.count <= _WARNINGS:
+            warn(f"{error}; skipped")
+        if not json:
+            return ""
+        return json_line({**({} if document is None else {"id": document}), "labels": [], "error": str(error)})
+
+    def note_rest(self) -> None:
+        """Say how many documents were skipped without a warning."""
+        if self.count > _WARNINGS:
+            warn(f"{self.count - _WARNINGS:,} more documents that cannot be read were skipped")
 
 
 def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.measure import CUTS, cuts_up_to, match
+from lightdxml.cli.measure import CUTS, cuts_up_to, match, warn_of_training_documents
 from lightdxml.cli.output import Cutoff, Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
 
 if TYPE_CHECKING:
+    from lightdxml.cli.measure import Matched
     from lightdxml.data.dataset import Dataset
     from lightdxml.estimator import LightDXML
     from lightdxml.model.model import Model
@@ -47,8 +48,7 @@ def run(
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
 
-    name = model.resolve().name
-    target = Path(f"{name}-report.html") if out is None else out
+    name, target = model.resolve().name, default_target(model) if out is None else out
     report.check_target(target)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     loaded = load_data(data, label_separator=separator, encoding=encoding)
@@ -60,11 +60,18 @@ def run(
         shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *reading]),
     ]
-    report.write(target, _subject(name, estimator, loaded, commands, k))
-    say(f"The report is in {target}. Open it in a browser.")
+    found = match(loaded, estimator.model_)
+    warn_of_training_documents(found, loaded, data, reading)
+    report.write(target, _subject(name, estimator, loaded, found, commands, k))
+    say(f"The report is in {target}. Open it in a browser: {target.resolve().as_uri()}")
 
 
-def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[str], k: int) -> Subject:
+def default_target(model: Path) -> Path:
+    """Return where the report about a model goes."""
+    return Path(f"{model.resolve().name}-report.html")
+
+
+def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, commands: list[str], k: int) -> Subject:
     from lightdxml.cli.settings import nearest_preset, plain
     from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
@@ -72,7 +79,6 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, commands: list[st
     from lightdxml.report.analysis import DEPTH, measure
 
     model, depth = estimator.model_, max(DEPTH, k)
-    found = match(loaded, model)
     with use_threads(estimator.n_jobs):
         measured = measure(model, found.inputs, found.Y, found.ignore, depth)
     preset, changed = nearest_preset(model.config, model.n_documents)
@@ -100,7 +106,8 @@ def _training_command(model: Model, data: str, folder: Path) -> list[str]:
     from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
-    command = ["lightdxml", "train", data, "--model", str(folder)]
+    # Into another folder: no model is replaced without being asked to.
+    command = ["lightdxml", "train", data, "--model", f"{folder}-again"]
     command += ["--preset", preset] if preset != "default" else []
     for name, value in changed.items():
         command += ["--set", f"{name}={plain(value)}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import signal
 import sys
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from lightdxml.cli.info import describe
-from lightdxml.cli.measure import inputs_of
+from lightdxml.cli.measure import inputs_of, note_gaps, split_command
 from lightdxml.cli.output import (
     Encoding,
+    Force,
     Json,
     NJobs,
     Separator,
@@ -35,12 +37,15 @@ if TYPE_CHECKING:
     from lightdxml.data import Dataset
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
+    from lightdxml.model.model import Model
 
 
 # Its help lists all settings.
 COMMAND = CommandWithSettings
 # What may separate labels in a cell, and the fraction of labels that make it likely.
 _SEPARATORS, _MANY = (";", "|", ","), 0.5
+# Words of a text in a command that is suggested.
+_WORDS = 8
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
 _text = partial(typer.Option, rich_help_panel="Texts")
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
@@ -69,6 +74,7 @@ def run(
     random_state: Seed = None,
     n_jobs: NJobs = None,
     json: Json = False,
+    force: Force = False,
     dense: Annotated[
         Literal["auto", "always", "never"] | None,
         _model(help="Train embeddings, as in the paper. `auto`: where they help. Default: auto."),
@@ -157,8 +163,8 @@ def run(
     from lightdxml.data import load
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
-    from lightdxml.model.store import check_target
-    from lightdxml.persistence.checkpoint import remove
+    from lightdxml.model.store import check_absent, check_target
+    from lightdxml.persistence.checkpoint import is_in, remove
     from lightdxml.resources.system import parse_size
 
     seconds_between = seconds_of(every or "5m", "--every")
@@ -170,18 +176,22 @@ def run(
         linear=linear, tree=tree, names=names, index=index, precision=precision,
         validation_fraction=validation_fraction, random_state=random_state, n_jobs=n_jobs, ngrams=ngrams,
         min_df=min_df, max_features=max_features, title_weight=title_weight, language=language,
-        word_vectors=word_vectors, options=_settings(set or []),
+        word_vectors=word_vectors, options=_settings(set or []), verbose=True,
     )  # fmt: skip
     # Mistakes are reported before the data is read.
     estimator.config()
     estimator.text_options()
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
+    # The model of a training run that is resumed may be there: the run was stopped before its checkpoint was removed.
+    if not force and not (resume and checkpoint is not None and is_in(checkpoint)):
+        check_absent(model)
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=encoding)
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
         loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
         _hint_at_separator(loaded)
+        note_gaps(loaded.train, "they are training documents all the same")
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit["allow_different_machine"] = allow_different_machine
@@ -193,14 +203,41 @@ def run(
     if json:
         print_json({"model": str(model), "seconds": seconds, **describe(estimator.model_)})
         return
-    metrics = estimator.model_.metrics
-    figures = "  ".join(f"{name} {metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
-    say(f"{loaded.name}: trained in {seconds:.1f} s. On validation documents: {figures}")
-    command = ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding)]
+    say(f"{loaded.name}: trained in {seconds:.1f} s.")
+    _show_accuracy(estimator.model_, loaded)
+    reading = reading_options(separator, encoding)
     if loaded.test is None:
-        command = ["lightdxml", "predict", str(model), "FILE"]
-        say("There is no test part to measure the model on: `lightdxml data split` makes one.")
-    say(f"The model is in {model}. Next: {shlex.join(command)}")
+        say(f"To measure it on test documents, hold some out and train again: {split_command(data, reading)}")
+    say(f"The model is in {model}. Next: {_next_command(loaded, model, data, reading)}")
+
+
+def _next_command(loaded: Dataset, model: Path, data: str, reading: list[str]) -> str:
+    """Return what to do with a new model. It is never measured on its training documents."""
+    if loaded.test is not None:
+        return shlex.join(["lightdxml", "evaluate", str(model), data, *reading])
+    if loaded.train.texts is None:
+        return shlex.join(["lightdxml", "info", str(model)])
+    words = re.findall(r"\w+", " ".join(loaded.train.texts[:1]))[:_WORDS]
+    return f"echo {shlex.quote(' '.join(words))} | {shlex.join(['lightdxml', 'predict', str(model), '-'])}"
+
+
+def _show_accuracy(model: Model, loaded: Dataset) -> None:
+    """Show the accuracy on validation documents, and how far it can be trusted."""
+    from lightdxml.metrics import confidence_interval
+
+    metrics, n = model.metrics, int(model.metrics["documents"])
+    kind, caveat = (
+        "held-out documents",
+        "The weights of the views were fitted to them: expect a little less on others.",
+    )
+    if loaded.dev is not None:
+        kind = "dev documents"
+    elif n == model.n_documents:
+        kind, caveat = "training documents", "None were held out: expect much less on others."
+    low, high = confidence_interval(metrics["P@1"], n)
+    say(f"On {n:,} {kind}: P@1 {metrics['P@1']:.1f} (95 % confidence: {low:.1f} to {high:.1f}),")
+    say(", ".join(f"{name} {metrics[name]:.1f}" for name in ("P@3", "P@5", "PSP@1", "PSP@5")) + ".")
+    say(caveat)
 
 
 def _settings(given: list[str]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.output import Encoding, Json, ModelFolder, print_json, print_table, say
+from lightdxml.cli.output import Encoding, Force, Json, ModelFolder, print_json, print_table, say
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -63,6 +63,7 @@ def update(
         typer.Option("--out", help="Folder for the new model. Default: it replaces the old one.", metavar="NEW"),
     ] = None,
     retire: Annotated[bool, typer.Option("--retire", help="Retire labels that have training documents too.")] = False,
+    force: Force = False,
     json: Json = False,
     encoding: Encoding = "utf-8",
 ) -> None:
@@ -80,6 +81,8 @@ def update(
 
     target = model if out is None else out
     store.check_target(target)
+    if not force and target.resolve() != model.resolve():
+        store.check_absent(target)
     vocabulary = Vocabulary.load(file, encoding=encoding)
     start, stored = time.perf_counter(), store.load(model)
     updated, changes = update_vocabulary(stored.model, vocabulary, retire=retire)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.measure import documents_of
+from lightdxml.cli.measure import documents_of, split_command, warn_of_training_documents
 from lightdxml.cli.opinions import WITH_HELP, note_missing, read_opinions
 from lightdxml.cli.output import (
     Encoding,
@@ -20,6 +20,7 @@ from lightdxml.cli.output import (
     Tail,
     print_json,
     print_table,
+    reading_options,
     say,
 )
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
@@ -63,8 +64,10 @@ def run(
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
-    loaded = _dev(load_data(data, label_separator=separator, encoding=encoding), data)
+    reading = reading_options(separator, encoding)
+    loaded = _dev(load_data(data, label_separator=separator, encoding=encoding), data, reading)
     found = documents_of(loaded, estimator.model_, rules)
+    warn_of_training_documents(found, loaded, data, reading)
     opinions = read_opinions(other, estimator.model_, rules)
     n = len(found.split)
     places = opinions.places(found.split.ids, n)
@@ -78,13 +81,13 @@ def run(
     _show(f"{loaded.name}: {n:,} documents, in percent", points, best)
 
 
-def _dev(data: Dataset, source: str) -> Dataset:
+def _dev(data: Dataset, source: str, reading: list[str]) -> Dataset:
     """Return the data with its dev part in place of the test part; all documents of a data set of one part."""
     if data.dev is None and data.test is not None:
         raise ValueError(
-            f"{source} has no dev part, and test documents choose no weights: hold out documents with"
-            f" `lightdxml data split {source} FOLDER --test 0 --dev 0.1` and train on the rest, or give a file of"
-            " documents that the model has not seen"
+            f"{source} has no dev part, and test documents choose no weights: give a file of documents that the model"
+            " has not seen, or hold out documents and train again:"
+            f" {split_command(source, reading, '--test', '0', '--dev', '0.1')}"
         )
     return replace(data, test=data.dev)
 

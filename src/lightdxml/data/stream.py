@@ -6,10 +6,10 @@ import io
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain, dropwhile, islice
+from dataclasses import dataclass, field
+from itertools import chain, dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
 from lightdxml.data import annif, files, table, xc_text
 from lightdxml.data.dataset import Texts
@@ -25,12 +25,36 @@ _BATCH_DOCUMENTS = 4096
 _BLANK_CHUNKS = 100
 
 
+class Line(NamedTuple):
+    """A line of a stream with its number; the error if its bytes are no text."""
+
+    number: int
+    text: str
+    error: DataError | None = None
+
+
 @dataclass(frozen=True)
 class Batch:
-    """Documents, as texts or features, and their ids; an id is None if the document has none."""
+    """Documents, as texts or features, and their ids; an id is None if the document has none.
+
+    `errors` has the places of documents that cannot be read, which are empty.
+    """
 
     documents: Texts | csr_matrix
     ids: list[Any]
+    errors: Mapping[int, DataError] = field(default_factory=dict)
+
+
+def until_error(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield the documents before the first one that cannot be read, and raise its error."""
+    for batch in batches:
+        if not batch.errors:
+            yield batch
+            continue
+        place, error = min(batch.errors.items())
+        if place:
+            yield Batch(batch.documents[:place], batch.ids[:place])
+        raise error
 
 
 @contextmanager
@@ -50,7 +74,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: TextForm = "auto") -> Iterator[Batch]:
-    r"""Yield texts from JSON Lines, a table, or plain lines; "auto" decides by the first line and the file name.
+    r"""Yield texts from JSON Lines, a table, or plain lines; "auto" decides by the first lines and the file name.
 
     A blank line among plain lines is an empty document: there is one prediction per line.
 
@@ -61,39 +85,60 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     ['a cat', '', 'a dog']
     """
     chunks = _decoded_chunks(path, stream, encoding)
-    seen: list[list[tuple[int, str]]] = []
-    first = ""
-    # After that many blank lines the form is decided without them: they might never end.
-    while not first and len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None)):
+    seen: list[list[Line]] = []
+    first: list[str] = []
+    # After that many blank lines the form is decided without them: they might never end. Only what may be the header
+    # of a table waits for the next line.
+    while (not first or (form == "auto" and len(first) == 1 and table.text_delimiter(first[0]))) and (
+        len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None))
+    ):
         seen.append(chunk)
-        first = next((line for _, line in chunk if line.strip()), "")
+        first += [line.text for line in chunk if line.text.strip()]
     chunks = chain(seen, chunks)
     form = _detect_form(path, first) if form == "auto" else form
     if form == "jsonl":
         yield from _json_batches(path, chunks)
     elif form == "csv":
-        yield from _table_batches(path, chunks, first)
+        yield from _table_batches(path, chunks, first[0] if first else "")
     else:
         for lines in chunks:
-            yield Batch(Texts([line.rstrip("\r\n") for _, line in lines]), [None] * len(lines))
+            yield _plain_batch(lines)
 
 
-def _detect_form(path: Path, first: str) -> TextForm:
-    if first.lstrip().startswith("{"):
+def _plain_batch(lines: list[Line]) -> Batch:
+    errors = {i: line.error for i, line in enumerate(lines) if line.error is not None}
+    return Batch(Texts([line.text.rstrip("\r\n") for line in lines]), [None] * len(lines), errors)
+
+
+def _detect_form(path: Path, first: list[str]) -> TextForm:
+    """Return the form of lines from the first one that is not blank."""
+    if first and first[0].lstrip().startswith("{"):
         return "jsonl"
-    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first) is not None
-    return "csv" if is_table else "lines"
+    return "csv" if files.base_name(path).endswith((".csv", ".tsv")) or table.is_table(first) else "lines"
 
 
-def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
+def _json_batches(path: Path, chunks: Iterable[list[Line]]) -> Iterator[Batch]:
     for lines in chunks:
-        records = [(number, parse_record(path, number, line)) for number, line in lines if line.strip()]
-        texts = [title_and_body(path, number, record, "text") for number, record in records]
-        if records:
-            yield _batch([_document_id(record) for _, record in records], texts)
+        documents = [_json_document(path, line) for line in lines if line.text.strip()]
+        if documents:
+            yield _batch(documents)
 
 
-def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: str) -> Iterator[Batch]:
+def _json_document(path: Path, line: Line) -> _Document:
+    """Return the document of a line, or an empty one with what is wrong with it."""
+    document_id = None
+    try:
+        if line.error is not None:
+            raise line.error
+        record = parse_record(path, line.number, line.text)
+        document_id = _document_id(record)
+        title, body = title_and_body(path, line.number, record, "text")
+    except DataError as error:
+        return _Document(document_id, error=error)
+    return _Document(document_id, title or "", body or "")
+
+
+def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str) -> Iterator[Batch]:
     delimiter = table.text_delimiter(header)
     if delimiter is None and annif.is_tsv(header):
         yield from _annif_batches(chunks)
@@ -101,19 +146,55 @@ def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: 
     if delimiter is None:
         found = f"the columns {shortened(', '.join(table.guess_columns(header)))}"
         raise DataError(path, found, "a column named text (or title): rename it", line=1)
-    lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
-    rows = table.rows(path, lines, delimiter)
-    # Cells may contain line ends, so only the table reader knows where a document ends.
-    while part := [row for _, row in islice(rows, _BATCH_DOCUMENTS)]:
-        yield _batch([_document_id(row) for row in part], [(row.get("title"), row.get("text")) for row in part])
+    lines = dropwhile(lambda line: not line.text.strip(), chain.from_iterable(chunks))
+    part: list[_Document] = []
+    try:
+        # Cells may contain line ends, so only the table reader knows where a document ends.
+        for document in _table_documents(path, lines, delimiter):
+            part.append(document)
+            if len(part) == _BATCH_DOCUMENTS:
+                yield _batch(part)
+                part = []
+    except Exception:
+        # What was read before the error is not lost. Each decompressor has errors of its own.
+        if part:
+            yield _batch(part)
+        raise
+    if part:
+        yield _batch(part)
 
 
-def _annif_batches(chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
+def _table_documents(path: Path, lines: Iterator[Line], delimiter: str) -> Iterator[_Document]:
+    """Yield the documents of a table."""
+    header = next(lines)
+    if header.error is not None:
+        raise header.error
+    undecoded: list[DataError] = []
+
+    def numbered() -> Iterator[tuple[int, str]]:
+        for line in lines:
+            if line.error is not None:
+                undecoded.append(line.error)
+            yield line.number, line.text
+
+    for _, row in table.rows_and_errors(path, chain([(header.number, header.text)], numbered()), delimiter):
+        # The reader has taken the lines of this row, and no others.
+        error = undecoded[0] if undecoded else None
+        undecoded.clear()
+        if isinstance(row, DataError):
+            yield _Document(None, error=error or row)
+        elif error is not None:
+            yield _Document(_document_id(row), error=error)
+        else:
+            yield _Document(_document_id(row), row.get("title", ""), row.get("text", ""))
+
+
+def _annif_batches(chunks: Iterable[list[Line]]) -> Iterator[Batch]:
     """Yield the texts of a corpus without a header: what stands before the first tab of a line."""
-    for lines in chunks:
-        texts = [line.rstrip("\r\n").partition("\t")[0] for _, line in lines if "\t" in line or line.strip()]
-        if texts:
-            yield Batch(Texts(texts), [None] * len(texts))
+    for chunk in chunks:
+        lines = [line for line in chunk if "\t" in line.text or line.text.strip()]
+        if lines:
+            yield _plain_batch([line._replace(text=line.text.partition("\t")[0]) for line in lines])
 
 
 def _document_id(record: Mapping[str, Any]) -> Any:
@@ -121,8 +202,19 @@ def _document_id(record: Mapping[str, Any]) -> Any:
     return record.get("id", record.get("document_id"))
 
 
-def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:
-    return Batch(Texts([body or "" for _, body in texts], [title or "" for title, _ in texts]), ids)
+class _Document(NamedTuple):
+    """A document, or the error that stands in its place."""
+
+    id: Any
+    title: str = ""
+    body: str = ""
+    error: DataError | None = None
+
+
+def _batch(documents: list[_Document]) -> Batch:
+    texts = Texts([one.body for one in documents], [one.title for one in documents])
+    errors = {i: one.error for i, one in enumerate(documents) if one.error is not None}
+    return Batch(texts, [one.id for one in documents], errors)
 
 
 def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[Batch]:
@@ -143,15 +235,37 @@ def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[B
                 raise DataError(path, claimed, f"the model's {n_features:,}", line=1)
             number, lines = 2, lines[1:]
         if lines:
-            X = xc_text.parse_documents(path, lines, n_features, number)
+            X, errors = _parsed(path, lines, n_features, number)
             if header is not None:
                 # Blank lines after the last document do not count.
-                X = X[: max(header.n_rows - found, X.getnnz(axis=1).nonzero()[0].max(initial=-1) + 1)]
+                last = max([*X.getnnz(axis=1).nonzero()[0].tolist(), *errors, -1])
+                X = X[: max(header.n_rows - found, last + 1)]
             found += X.shape[0]
-            yield Batch(X, [None] * X.shape[0])
+            yield Batch(X, [None] * X.shape[0], errors)
         number += len(lines)
     if header is not None and found != header.n_rows:
         raise DataError(path, f"{found:,} documents", f"{header.n_rows:,}, as the header says: is it complete?", line=1)
+
+
+def _parsed(path: Path, lines: list[bytes], n_features: int, number: int) -> tuple[csr_matrix, dict[int, DataError]]:
+    """Return the features of lines from a number on, and errors by place; a line with an error is an empty document."""
+    try:
+        return xc_text.parse_documents(path, lines, n_features, number), {}
+    except DataError:
+        errors: dict[int, DataError] = {}
+    for i, line in enumerate(lines):
+        if (error := _error_in(path, line, n_features, number + i)) is not None:
+            errors[i] = error
+    kept = [b"\n" if i in errors else line for i, line in enumerate(lines)]
+    return xc_text.parse_documents(path, kept, n_features, number), errors
+
+
+def _error_in(path: Path, line: bytes, n_features: int, number: int) -> DataError | None:
+    try:
+        xc_text.parse_documents(path, [line], n_features, number)
+    except DataError as error:
+        return error
+    return None
 
 
 def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
@@ -177,8 +291,15 @@ def _chunks(path: Path, stream: BinaryIO) -> Iterator[list[bytes]]:
         yield [bytes(rest)]
 
 
-def _decoded_chunks(path: Path, stream: BinaryIO, encoding: str) -> Iterator[list[tuple[int, str]]]:
+def _decoded_chunks(path: Path, stream: BinaryIO, encoding: str) -> Iterator[list[Line]]:
     number = 1
     for lines in _chunks(path, stream):
-        yield [(number + i, files.decode(path, number + i, line, encoding)) for i, line in enumerate(lines)]
+        yield [_decoded(path, number + i, line, encoding) for i, line in enumerate(lines)]
         number += len(lines)
+
+
+def _decoded(path: Path, number: int, line: bytes, encoding: str) -> Line:
+    try:
+        return Line(number, files.decode(path, number, line, encoding))
+    except DataError as error:
+        return Line(number, line.decode(encoding, errors="replace"), error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -16,6 +17,8 @@ from lightdxml.data.labels import LabelIndex
 _LONGEST_CELL = 2**31 - 1
 _DELIMITERS = (",", "\t", ";")
 _COLUMNS = ("id", "title", "text", "labels")
+# The name of a column, perhaps in quotes: in a text, a space follows a comma.
+_NAME = re.compile(r'[a-z][\w.-]*|"[a-z][\w. -]*"')
 
 
 def labeled_delimiter(header: str, labels: str = "labels") -> str | None:
@@ -30,6 +33,28 @@ def text_delimiter(header: str) -> str | None:
     (',', ',', None)
     """
     return _delimiter(header, lambda names: len(names) > 1 or header.strip() == "text")
+
+
+def is_table(lines: Sequence[str]) -> bool:
+    r"""Return whether lines without a file name are those of a table, and not texts with commas.
+
+    The first line must name a column `text` or `title` exactly, and the next row must have as many cells.
+
+    >>> is_table(["id,text\n", "1,a cat\n"]), is_table(["text\n", "a cat\n"])
+    (True, True)
+    >>> is_table(["Title, text\n", "a, b\n"]), is_table(["text,title\n", "no comma\n"]), is_table(["text\n"])
+    (False, False, False)
+    """
+    delimiter = text_delimiter(lines[0]) if lines else None
+    if delimiter is None or not all(map(_NAME.fullmatch, lines[0].rstrip("\r\n").split(delimiter))):
+        return False
+    names = _column_names(lines[0], delimiter)
+    try:
+        first = next(filter(None, csv.reader(lines[1:], delimiter=delimiter, strict=True)), None)
+    except csv.Error:
+        # A cell that ends beyond these lines.
+        return True
+    return len(names) > 1 if first is None else len(first) == len(names)
 
 
 def _delimiter(header: str, accept: Callable[[list[str]], bool]) -> str | None:
@@ -83,6 +108,16 @@ def rows(
 
     The columns that are named `unique` must not occur twice.
     """
+    for number, row in rows_and_errors(path, lines, delimiter, unique):
+        if isinstance(row, DataError):
+            raise row
+        yield number, row
+
+
+def rows_and_errors(
+    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Sequence[str] = _COLUMNS
+) -> Iterator[tuple[int, dict[str, str] | DataError]]:
+    """Yield what `rows` yields, but for a malformed row its error: the rows after it follow."""
     header_number, header = next(lines)
     columns = _column_names(header, delimiter)
     for name in unique:
@@ -90,16 +125,20 @@ def rows(
             raise DataError(path, f"two columns named {name}", "unique column names", line=header_number)
     csv.field_size_limit(_LONGEST_CELL)  # for the whole process; the default of 128 KB is too little for texts
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)
-    start = header_number + 1
-    try:
-        for cells in reader:
-            # In a table of one column an empty cell is a document; elsewhere the line is blank.
-            if len(cells) > 1 or (cells and (cells[0].strip() or len(columns) == 1)):
-                if len(cells) != len(columns):
-                    found = f"{len(cells)} cells: {excerpt(delimiter.join(cells))}"
-                    raise DataError(path, found, f"{len(columns)}, as in the header", line=start)
+    while True:
+        start = header_number + 1 + reader.line_num
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            line = header_number + reader.line_num
+            yield start, DataError(path, f"a malformed line ({error})", "cells with balanced quotes", line=line)
+            continue
+        if cells is None:
+            return
+        # In a table of one column an empty cell is a document; elsewhere the line is blank.
+        if len(cells) > 1 or (cells and (cells[0].strip() or len(columns) == 1)):
+            if len(cells) == len(columns):
                 yield start, dict(zip(columns, cells, strict=True))
-            start = header_number + 1 + reader.line_num
-    except csv.Error as error:
-        line = header_number + reader.line_num
-        raise DataError(path, f"a malformed line ({error})", "cells with balanced quotes", line=line) from error
+            else:
+                found = f"{len(cells)} cells: {excerpt(delimiter.join(cells))}"
+                yield start, DataError(path, found, f"{len(columns)}, as in the header", line=start)

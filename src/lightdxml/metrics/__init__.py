@@ -14,6 +14,7 @@ from lightdxml.metrics.decisions import (
 )
 from lightdxml.metrics.ranked import (
     FrequencyGroup,
+    confidence_interval,
     document_precision,
     evaluate,
     inverse_propensity,
@@ -26,6 +27,7 @@ __all__ = [
     "FrequencyGroup",
     "Reliability",
     "binary_labels",
+    "confidence_interval",
     "decision_measures",
     "document_precision",
     "evaluate",

@@ -233,3 +233,17 @@ def _label_means(compared: Compared, cutoffs: list[int]) -> dict[str, float]:
         coverage[f"coverage@{cut}"] = 100.0 * float(np.count_nonzero(n_right)) / occurring
         macro_f1[f"macro-F1@{cut}"] = 100.0 * float(f1.mean())
     return coverage | macro_f1
+
+
+def confidence_interval(percent: float, n: int) -> tuple[float, float]:
+    """Return the 95 % confidence interval of a percentage of n documents, such as P@1 (Wilson's score interval).
+
+    Examples
+    --------
+    >>> [round(bound, 1) for bound in confidence_interval(60.0, 100)]
+    [50.2, 69.1]
+    """
+    z, share = 1.959964, percent / 100
+    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5 / (1 + z * z / n)
+    return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)

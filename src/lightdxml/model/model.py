@@ -60,7 +60,7 @@ class Model:
     word_vectors
         The word vectors that training started from; None for random ones.
     metrics
-        What this model achieves on validation documents, before held-out documents were learned.
+        What this model achieves on validation documents, before held-out documents were learned, and their number.
     shift
         How much rare labels are preferred.
     calibration
@@ -77,6 +77,8 @@ class Model:
         The language of names to show; None for the most frequent one.
     retired
         Labels that are never suggested, ascending: the vocabulary has them no more.
+    trained_on
+        Fingerprints of training documents, ascending: see `lightdxml.model.fingerprints`. None are kept if empty.
     """
 
     views: Mapping[str, View]
@@ -97,6 +99,7 @@ class Model:
     vocabulary: Vocabulary | None = None
     language: str | None = None
     retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    trained_on: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def n_labels(self) -> int:
@@ -147,6 +150,8 @@ class Model:
             found["retired"] = self.retired
         if self.thresholds is not None:
             found |= self.thresholds.arrays()
+        if len(self.trained_on):
+            found["trained_on"] = self.trained_on
         return found if self.vectorizer is None else found | {"idf": self.vectorizer.idf}
 
     def quantize(self, precision: str) -> Model:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lightdxml.config import from_json
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
+from lightdxml.model import fingerprints
 from lightdxml.model.blend import LogisticBlend, TailShift, restore_blend
 from lightdxml.model.calibration import restore_calibration
 from lightdxml.model.model import Model
@@ -60,6 +61,12 @@ def check_target(folder: Path, *others: Path | None) -> None:
     if inside and (foreign or not is_model(folder)):
         found = f" ({', '.join(foreign[:3])})" if foreign else ""
         raise ValueError(f"{folder} holds something other than a model{found}: choose another folder")
+
+
+def check_absent(folder: Path) -> None:
+    """Raise a `ValueError` if there is a model in a folder already."""
+    if is_model(folder):
+        raise ValueError(f"{folder} holds a model already: choose another folder, or replace the model with --force")
 
 
 def is_model(folder: Path) -> bool:
@@ -264,6 +271,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         vocabulary=_vocabulary(files, manifest),
         language=_language(manifest.get("language")),
         retired=_retired(arrays, n_labels),
+        trained_on=_trained_on(arrays),
     )
 
 
@@ -297,6 +305,14 @@ def _retired(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:
     if not in_range(retired, 0, n_labels) or not is_ascending(retired):
         raise ValueError("its retired labels do not exist or are not ascending")
     return retired
+
+
+def _trained_on(arrays: Arrays) -> NDArray[np.int64]:
+    found = arrays.get("trained_on", np.empty(0, dtype=np.int64))
+    expect(found, "trained_on", (len(found),), np.int64)
+    if len(found) > fingerprints.LIMIT or not is_ascending(found):
+        raise ValueError("its fingerprints of training documents are too many or not ascending")
+    return found
 
 
 def _vocabulary(files: dict[str, Content], manifest: dict[str, Any]) -> Vocabulary | None:

@@ -6,6 +6,7 @@ Callbacks see every phase of a run. They train nothing, but they may stop it by 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -84,7 +85,7 @@ class ProgressBars(Callback):
     def on_phase_end(self, run: Run, phase: Phase) -> None:
         """Close the bar."""
         if self._context is not None:
-            self._context.__exit__(None, None, None)
+            self._context.__exit__(*((None, None, None) if phase.completed else sys.exc_info()))
             self._bar = self._context = None
 
     def on_message(self, run: Run, message: str) -> None:
