@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, print_table
+from lightdxml.cli.output import ModelFolder, NJobs, print_table
+from lightdxml.cli.reading import Reading, reading_for, with_reading
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Measured
@@ -29,14 +30,15 @@ Data = Annotated[
 ]
 
 
+@with_reading
 def run(
     model: ModelFolder,
     out: Out,
     precision: NewPrecision = "int8",
     data: Data = None,
     n_jobs: NJobs = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Make a model smaller: store its numbers with fewer bytes.
 
@@ -52,10 +54,8 @@ def run(
     if out.resolve() == model.resolve():
         raise ValueError(f"{out} is the model itself: choose another folder for the smaller one")
     check_target(out)
-    loaded = None
-    if data is not None:
-        loaded = load_data(data, label_separator=separator, encoding=encoding)
     before = load_model(model).set_params(n_jobs=n_jobs)
+    loaded = None if data is None else load_data(data, **reading_for(before.model_, reading))
     _quantized(before, model, precision).save(out)
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
     if loaded is not None:

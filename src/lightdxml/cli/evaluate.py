@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from lightdxml.cli.measure import CUTS, Measured, measure
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
-    Encoding,
     Json,
     ModelFolder,
     NJobs,
-    Separator,
     Source,
     Tail,
     distinct_names,
@@ -19,6 +17,7 @@ from lightdxml.cli.output import (
     print_table,
     say,
 )
+from lightdxml.cli.reading import Reading, reading_for, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 _SAMPLES = 3
 
 
+@with_reading
 def run(
     model: ModelFolder,
     data: Source,
@@ -39,8 +39,8 @@ def run(
     exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Measure the accuracy of a model on the test documents of a data set.
 
@@ -61,7 +61,7 @@ def run(
     check_options(other, weight)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
-    loaded = load_data(data, label_separator=separator, encoding=encoding)
+    loaded = load_data(data, **reading_for(estimator.model_, reading))
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
     found = measure(estimator, loaded, tail, second, rules)
     if json:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
-from lightdxml.cli.output import (
-    Encoding,
-    ModelFolder,
-    NJobs,
-    Tail,
-    distinct_names,
-    json_line,
-    label_as_json,
-    note,
-    printable,
-)
+from lightdxml.cli.output import ModelFolder, NJobs, Tail, note
+from lightdxml.cli.predictions import To, check_target, writing
+from lightdxml.cli.reading import Reading, reading_for, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
-if TYPE_CHECKING:
-    from lightdxml.model.model import Model
 
-
+@with_reading
 def run(
     model: ModelFolder,
     file: Annotated[
@@ -40,7 +29,14 @@ def run(
         Literal["auto", "lines", "jsonl", "csv"],
         typer.Option("--format", help="Format of texts; `auto` detects it."),
     ] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
+    to: Annotated[
+        To | None,
+        typer.Option(help="Format of predictions: `text` (default), `jsonl`, `csv` or `parquet`.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: standard output.", metavar="FILE", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as `--to jsonl`.")] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
     include: Include = None,
@@ -49,13 +45,15 @@ def run(
     exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Predict the labels of documents, one line of output per document.
 
-    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`, and `id` (Annif's
-    `document_id`) if documents have one. A model that was trained on features reads the text format of the Extreme
-    Classification repository (XC). Files may be compressed.
+    Texts are plain lines (one document per line), JSON Lines, or CSV or Parquet with columns `text` and `title`, and
+    `id` (Annif's `document_id`) if documents have one. The names of columns that training was given are the defaults.
+    A model that was trained on features reads the text format of the Extreme Classification repository (XC). Text files
+    may be compressed.
 
     Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
     system: a document is found in its file by the id or, without ids there, by the place.
@@ -63,23 +61,31 @@ def run(
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
-    from lightdxml.data.read import ReadOptions
+    from lightdxml.data.options import ReadOptions
     from lightdxml.model.model import check_tail
     from lightdxml.predictor import Predictor
 
-    ReadOptions(encoding=encoding)
+    if json and to not in (None, "jsonl"):
+        raise ValueError(f"--json is the same as --to jsonl, and --to is {to}: give one of them")
+    form_of_output: To = "jsonl" if json else to or "text"
+    check_target(form_of_output, out)
+    ReadOptions(**reading)
     check_tail(tail)
     check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
     rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
     second = SecondOpinion.of(other, weight, trained, rules)
-    show = _as_json if json else _as_text
-    with stream.opened(file) as source:
+    options = ReadOptions(**reading_for(trained, reading))
+    assert options.label_separator is not None
+    with (
+        stream.opened(file) as source,
+        writing(form_of_output, out, trained, options.label_separator) as write,
+    ):
         batches = (
             stream.feature_batches(file, source, trained.n_features)
             if trained.vectorizer is None
-            else stream.text_batches(file, source, encoding, form)
+            else stream.text_batches(file, source, options, form)
         )
         predicted = 0
         for batch in batches:
@@ -89,28 +95,12 @@ def run(
             labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
             if second is not None:
                 labels, scores = second.combine((labels, scores), batch.ids, k)
-            for document, row, values in zip(batch.ids, labels.tolist(), scores.tolist(), strict=True):
-                pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
-                sys.stdout.write(show(trained, document, pairs) + "\n")
-            sys.stdout.flush()
+            rows = [
+                [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
+                for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+            ]
+            write(batch.ids, rows)
     if predicted == 0:
         note(f"{file} has no documents")
     elif second is not None:
         second.note_missing()
-
-
-def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
-    content: dict[str, Any] = {} if document is None else {"id": document}
-    content["labels"] = [{**label_as_json(model, j), "score": round(score, 6)} for j, score in found]
-    return json_line(content)
-
-
-def _as_text(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
-    """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    names = distinct_names([model.label(j) for j, _ in found])
-    cells = [f"{_cell(name)} {score:.3f}" for name, (_, score) in zip(names, found, strict=True)]
-    return "\t".join(cells if document is None else [_cell(document), *cells])
-
-
-def _cell(name: Any) -> str:
-    return printable(" ".join(str(name).split()))

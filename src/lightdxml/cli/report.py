@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lightdxml.cli.measure import match
-from lightdxml.cli.output import Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
+from lightdxml.cli.output import ModelFolder, NJobs, require_plots, say
+from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
 
 if TYPE_CHECKING:
     from lightdxml.data.dataset import Dataset
@@ -26,13 +27,14 @@ Out = Annotated[
 ]
 
 
+@with_reading
 def run(
     model: ModelFolder,
     data: Data,
     out: Out = None,
     n_jobs: NJobs = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Write an HTML report about a model.
 
@@ -50,13 +52,15 @@ def run(
     target = Path(f"{name}-report.html") if out is None else out
     report.check_target(target)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
-    loaded = load_data(data, label_separator=separator, encoding=encoding)
+    loaded = load_data(data, **reading_for(estimator.model_, reading))
     # A file of test documents does not tell what the model was trained on.
     training_data = data if loaded.test is not None else "TRAINING-DATA"
-    reading = reading_options(separator, encoding)
+    options = reading_options({**estimator.model_.reading, **reading})
     commands = [
-        shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
-        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading]),
+        shlex.join([*_training_command(estimator.model_, training_data, model), *options]),
+        shlex.join(
+            ["lightdxml", "report", str(model), "--data", data, "--out", str(target), *reading_options(reading)]
+        ),
     ]
     report.write(target, _subject(name, estimator, loaded, commands))
     say(f"The report is in {target}. Open it in a browser.")

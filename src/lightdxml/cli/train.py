@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,29 +19,24 @@ import typer
 from lightdxml.cli.info import describe
 from lightdxml.cli.measure import inputs_of
 from lightdxml.cli.output import (
-    Encoding,
     Json,
     NJobs,
-    Separator,
     Source,
     note,
     print_json,
-    reading_options,
     say,
     seconds_of,
 )
+from lightdxml.cli.reading import Reading, with_reading
 from lightdxml.cli.settings import CommandWithSettings
 
 if TYPE_CHECKING:
-    from lightdxml.data import Dataset
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
 
 
 # Its help lists all settings.
 COMMAND = CommandWithSettings
-# What may separate labels in a cell, and the fraction of labels that make it likely.
-_SEPARATORS, _MANY = (";", "|", ","), 0.5
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
 _text = partial(typer.Option, rich_help_panel="Texts")
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
@@ -61,6 +57,7 @@ Seed = Annotated[
 
 
 # Help texts repeat the defaults of `Config`, which would take long to import; a test compares them.
+@with_reading
 def run(
     data: Source,
     model: NewModel,
@@ -142,8 +139,8 @@ def run(
     spill: Annotated[
         Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
     ] = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Train a model on the training documents of a data set.
 
@@ -177,15 +174,14 @@ def run(
     estimator.text_options()
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
-    concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=encoding)
+    concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
-        loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
-        _hint_at_separator(loaded)
+        loaded = load(data, **reading, memory_limit=limit)
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit["allow_different_machine"] = allow_different_machine
-        _fit(estimator, loaded, model, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
+        _fit(estimator, loaded, model, reading, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)
     if checkpoint is not None:
@@ -196,7 +192,7 @@ def run(
     metrics = estimator.model_.metrics
     figures = "  ".join(f"{name} {metrics[name]:.2f}" for name in ("P@1", "P@3", "P@5", "PSP@1", "PSP@5"))
     say(f"{loaded.name}: trained in {seconds:.1f} s. On validation documents: {figures}")
-    command = ["lightdxml", "evaluate", str(model), data, *reading_options(separator, encoding)]
+    command = ["lightdxml", "evaluate", str(model), data]
     if loaded.test is None:
         command = ["lightdxml", "predict", str(model), "FILE"]
         say("There is no test part to measure the model on: `lightdxml data split` makes one.")
@@ -218,15 +214,6 @@ def _settings(given: list[str]) -> dict[str, str]:
     return settings
 
 
-def _hint_at_separator(loaded: Dataset) -> None:
-    """Say so if labels look as if they were several that were not split."""
-    names, most = loaded.label_names, int(loaded.train.Y.getnnz(axis=1).max(initial=0))
-    for mark in _SEPARATORS if names is not None and most == 1 else ():
-        if sum(mark in name for name in names or ()) > _MANY * len(names or ()):
-            note(f"warning: no document has several labels, and most labels contain {mark!r}: is it the --separator?")
-            return
-
-
 def _hint_at_vocabulary(names: Sequence[str] | None, vocabulary: Vocabulary | None) -> None:
     """Say how many labels of the data are not in the vocabulary."""
     if names is None or vocabulary is None:
@@ -245,7 +232,12 @@ def _check_word_vectors(source: str | None) -> None:
         raise ValueError(f"there is no file {source}: give a file of word vectors, or `train`")
 
 
-def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None:
+def _remember(estimator: LightDXML, reading: Reading) -> None:
+    """Note in the model how its data was read."""
+    estimator.model_ = replace(estimator.model_, reading=reading)
+
+
+def _fit(estimator: LightDXML, loaded: Any, model: Path, reading: Reading, **options: Any) -> None:
     """Train; if training diverges, save the best model so far."""
     from lightdxml.persistence.checkpoint import is_in
     from lightdxml.training.callbacks import DivergedError
@@ -262,9 +254,11 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None
         _hint_at_vocabulary(loaded.label_names, options["vocabulary"])
         names = {"label_names": loaded.label_names, "feature_names": loaded.feature_names, "ids": train.ids}
         estimator.fit(inputs_of(train), train.Y, dev=dev, **names, **options)
+        _remember(estimator, reading)
     except DivergedError as error:
         if error.kept is None:
             raise
+        _remember(estimator, reading)
         estimator.save(model)
         raise ValueError(f"{error} (the kept model is in {model})") from error
 

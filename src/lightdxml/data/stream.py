@@ -11,10 +11,11 @@ from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
-from lightdxml.data import annif, files, table, xc_text
+from lightdxml.data import annif, arrow, files, table, xc_text
 from lightdxml.data.dataset import Texts
-from lightdxml.data.errors import DataError, shortened
+from lightdxml.data.errors import DataError
 from lightdxml.data.jsonl import parse_record, title_and_body
+from lightdxml.data.options import Columns, ReadOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -23,6 +24,7 @@ TextForm = Literal["auto", "lines", "jsonl", "csv"]
 _READ_BYTES = 1 << 20
 _BATCH_DOCUMENTS = 4096
 _BLANK_CHUNKS = 100
+_DEFAULT = ReadOptions()
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: TextForm = "auto") -> Iterator[Batch]:
-    r"""Yield texts from JSON Lines, a table, or plain lines; "auto" decides by the first line and the file name.
+def text_batches(
+    path: Path, stream: BinaryIO, options: ReadOptions = _DEFAULT, form: TextForm = "auto"
+) -> Iterator[Batch]:
+    r"""Yield texts from JSON Lines, a table, Parquet, or plain lines; "auto" decides by the content and the file name.
 
-    A blank line among plain lines is an empty document: there is one prediction per line.
+    A blank line among plain lines is an empty document: there is one prediction per line. Labels are not read.
 
     Examples
     --------
@@ -60,7 +64,12 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     >>> list(batch.documents)
     ['a cat', '', 'a dog']
     """
-    chunks = _decoded_chunks(path, stream, encoding)
+    # Documents without labels may lack the column of labels.
+    columns = options.columns._replace(labels=Columns().labels)
+    if form == "auto" and arrow.is_parquet(path):
+        yield from _parquet_batches(path, columns)
+        return
+    chunks = _decoded_chunks(path, stream, options.encoding)
     seen: list[list[tuple[int, str]]] = []
     first = ""
     # After that many blank lines the form is decided without them: they might never end.
@@ -68,44 +77,51 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
         seen.append(chunk)
         first = next((line for _, line in chunk if line.strip()), "")
     chunks = chain(seen, chunks)
-    form = _detect_form(path, first) if form == "auto" else form
+    form = _detect_form(path, first, columns) if form == "auto" else form
     if form == "jsonl":
-        yield from _json_batches(path, chunks)
+        yield from _json_batches(path, chunks, columns)
     elif form == "csv":
-        yield from _table_batches(path, chunks, first)
+        yield from _table_batches(path, chunks, first, columns)
     else:
         for lines in chunks:
             yield Batch(Texts([line.rstrip("\r\n") for _, line in lines]), [None] * len(lines))
 
 
-def _detect_form(path: Path, first: str) -> TextForm:
+def _detect_form(path: Path, first: str, columns: Columns) -> TextForm:
     if first.lstrip().startswith("{"):
         return "jsonl"
-    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first) is not None
+    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first, columns) is not None
     return "csv" if is_table else "lines"
 
 
-def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
+def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], columns: Columns) -> Iterator[Batch]:
     for lines in chunks:
         records = [(number, parse_record(path, number, line)) for number, line in lines if line.strip()]
-        texts = [title_and_body(path, number, record, "text") for number, record in records]
+        texts = [title_and_body(path, number, record, columns.text, columns.title) for number, record in records]
         if records:
-            yield _batch([_document_id(record) for _, record in records], texts)
+            yield _batch([_document_id(record, columns) for _, record in records], texts)
 
 
-def _table_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], header: str) -> Iterator[Batch]:
-    delimiter = table.text_delimiter(header)
+def _table_batches(
+    path: Path, chunks: Iterable[list[tuple[int, str]]], header: str, columns: Columns
+) -> Iterator[Batch]:
+    delimiter = table.text_delimiter(header, columns)
     if delimiter is None and annif.is_tsv(header):
         yield from _annif_batches(chunks)
         return
     if delimiter is None:
-        found = f"the columns {shortened(', '.join(table.guess_columns(header)))}"
-        raise DataError(path, found, "a column named text (or title): rename it", line=1)
+        raise table.missing_columns(path, header, columns, with_labels=False)
     lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
-    rows = table.rows(path, lines, delimiter)
+    rows, names = table.rows(path, lines, delimiter, columns), columns.lowered()
     # Cells may contain line ends, so only the table reader knows where a document ends.
     while part := [row for _, row in islice(rows, _BATCH_DOCUMENTS)]:
-        yield _batch([_document_id(row) for row in part], [(row.get("title"), row.get("text")) for row in part])
+        yield _batch([_document_id(row, names) for row in part], [table.id_and_texts(row, names)[1] for row in part])
+
+
+def _parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+    documents = arrow.documents(path, columns)
+    while part := list(islice(documents, _BATCH_DOCUMENTS)):
+        yield _batch([document_id for document_id, _ in part], [texts for _, texts in part])
 
 
 def _annif_batches(chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
@@ -116,9 +132,9 @@ def _annif_batches(chunks: Iterable[list[tuple[int, str]]]) -> Iterator[Batch]:
             yield Batch(Texts(texts), [None] * len(texts))
 
 
-def _document_id(record: Mapping[str, Any]) -> Any:
+def _document_id(record: Mapping[str, Any], columns: Columns) -> Any:
     """Return the id of a document; Annif's corpora call it otherwise."""
-    return record.get("id", record.get("document_id"))
+    return None if columns.id is None else record.get(columns.id, record.get("document_id"))
 
 
 def _batch(ids: list[Any], texts: list[tuple[str | None, str | None]]) -> Batch:

@@ -100,7 +100,7 @@ def _explain(
     taken = float((shifted(plain, rare, model.shift.strength(tail)) - plain)[0])
     shown = model.label(label)
     return Explanation(
-        label=label if model.label_names is None else shown.id,
+        label=model.given_label(label),
         score=score,
         base=total.base,
         parts=[(names[i], float(features[i])) for i in order],

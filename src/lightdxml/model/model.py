@@ -71,6 +71,10 @@ class Model:
         The language of names to show; None for the most frequent one.
     retired
         Labels that are never suggested, ascending: the vocabulary has them no more.
+    integer_labels
+        Whether the names of labels are integers: the ids that they had in training.
+    reading
+        How the files of training were read: options of `lightdxml.data.load` that were given.
     """
 
     views: Mapping[str, View]
@@ -89,6 +93,8 @@ class Model:
     vocabulary: Vocabulary | None = None
     language: str | None = None
     retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    integer_labels: bool = False
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
@@ -113,6 +119,12 @@ class Model:
         allowed = np.ones(self.n_labels, dtype=np.bool_)
         allowed[self.retired] = False
         return allowed
+
+    def given_label(self, j: int) -> str | int:
+        """Return a label as training got it: its name or integer id; its column if it was a column of a matrix."""
+        if self.label_names is None:
+            return j
+        return int(self.label_names[j]) if self.integer_labels else self.label_names[j]
 
     def label(self, j: int) -> Label:
         """Return what is shown of a label.
