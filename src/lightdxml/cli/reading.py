@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 # Options of `lightdxml.data.load` that were given, by name.
 Reading = Mapping[str, Any]
 
+# Where there is a model, the defaults are what its training was given.
 _HELP = {
-    "label_separator": ("--separator", "Separates the labels in a cell. Default: |; lists in cells are recognized."),
-    "encoding": ("--encoding", "Encoding of text files. Default: utf-8."),
-    "text_column": ("--text-column", "Column of the text, or field of JSON. Default: text."),
-    "title_column": ("--title-column", "Column of the title, if there is one. Default: title."),
-    "label_column": ("--label-column", "Column of the labels. Default: labels."),
-    "id_column": ("--id-column", "Column of the ids of documents, if there is one. Default: id."),
+    "label_separator": ("--separator", "Separates labels in a cell: `|` if not given. Lists in cells are recognized."),
+    "encoding": ("--encoding", "Encoding of text files: `utf-8` if not given."),
+    "text_column": ("--text-column", "Column of texts, or field of JSON: `text` if not given."),
+    "title_column": ("--title-column", "Column of titles, if there are any: `title` if not given."),
+    "label_column": ("--label-column", "Column of labels: `labels` if not given."),
+    "id_column": ("--id-column", "Column of ids of documents, if there are any: `id` if not given."),
 }
 
 

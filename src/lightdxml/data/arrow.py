@@ -85,7 +85,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def read(paths: Sequence[Path], index: LabelIndex, options: ReadOptions) -> Split:
-    """Read the documents of one or several files, one after the other; null is no label cell."""
+    """Read the documents of one or several files, one after the other."""
     documents = SplitBuilder(paths[0].parent if len(paths) > 1 else paths[0])
     columns = options.columns
     for path in paths:
@@ -114,13 +114,13 @@ def has_cells(path: Path, columns: Columns) -> bool:
 
 def _rows(path: Path, columns: Columns, *, with_labels: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the columns that exist, as Python objects, with the number of each row."""
-    columns = columns if with_labels else columns._replace(labels=Columns().labels)
+    needed = columns if with_labels else columns.to_predict()
     number, spent, limit = 0, 0, memory_budget(path)
     with _opened(path) as table:
         names = table.schema.names
-        if not columns.are_in(names) or (with_labels and columns.labels not in names):
+        if not needed.are_in(names) or (with_labels and columns.labels not in names):
             found = f"the columns {shortened(', '.join(names))}"
-            raise DataError(path, found, expected_columns(columns, names, with_labels))
+            raise DataError(path, found, expected_columns(needed, names, with_labels))
         used = [name for name in columns if name in names and (with_labels or name != columns.labels)]
         for batch in table.batches:
             some = batch.select(used)

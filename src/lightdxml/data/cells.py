@@ -59,11 +59,19 @@ def labels_of_cell(cell: str, separator: str | None = None) -> list[str]:
 
 
 def likely_separator(labels: Collection[str]) -> str | None:
-    """Return the mark that more than half of these labels contain: they may be several labels each.
+    """Return the mark that seems to separate several labels in these strings; None if each seems to be one label.
 
-    >>> likely_separator(["cat;dog", "dog;cow", "cow"]), likely_separator(["cat", "dog"])
-    (';', None)
+    More than half of them contain it, or most that contain it consist of others.
+
+    >>> likely_separator(["cat;dog", "dog;cow", "cow"]), likely_separator(["cat", "dog", "cow", "cow,dog"])
+    (';', ',')
+    >>> likely_separator(["cat", "dog", "Smith, John"]) is None
+    True
     """
-    counts = {mark: sum(mark in label for label in labels) for mark in _SEPARATORS}
-    mark = max(_SEPARATORS, key=lambda one: counts[one])
-    return mark if counts[mark] > _MANY * len(labels) else None
+    known = set(labels)
+    for mark in _SEPARATORS:
+        joined = [label for label in labels if mark in label]
+        composed = sum(all(part.strip() in known for part in label.split(mark)) for label in joined)
+        if len(joined) > _MANY * len(labels) or composed > _MANY * max(1, len(joined)):
+            return mark
+    return None

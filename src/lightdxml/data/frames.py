@@ -67,7 +67,11 @@ def texts_of_frame(frame: Any, names: Sequence[Any]) -> Texts | None:
     """
     if "text" in names:
         titles = _strings(frame["title"], "title", optional=True) if "title" in names else None
-        return Texts(_strings(frame["text"], "text", optional=titles is not None), titles)
+        bodies = _strings(frame["text"], "text", optional=titles is not None)
+        for i, value in enumerate(values(frame["text"]) if titles is not None else ()):
+            if is_missing(value) and not (titles or ())[i]:
+                raise missing_text(i, value)
+        return Texts(bodies, titles)
     found = [name for name in names if _has_strings(frame[name])]
     if len(found) > 1:
         shown = ", ".join(map(str, found[:8]))

@@ -78,7 +78,8 @@ def title_and_body(
         if value is not None and not isinstance(value, str):
             raise DataError(path, f"{name} {excerpt(json.dumps(value))}", f"a string as {name}", line=number)
     if all(record.get(name) is None for name in names):
-        expected = "at least one of them" if len(names) > 1 else "one"
+        expected = "at least one of them" if len(names) > 1 else "it"
+        expected += "" if body in ("text", "content") else " (check --text-column)"
         raise DataError(path, f"a document without {' and '.join(names)}", expected, line=number)
     return None if title is None else record.get(title), record.get(body)
 

@@ -36,7 +36,12 @@ class Columns(NamedTuple):
         >>> Columns(text="body", title="headline").missing_in(["body", "labels"])
         ['headline']
         """
-        return [name for name in self if name is not None and name not in _USUAL and name not in names]
+        asked = (self.text, self.labels, self.title, self.id)
+        return [name for name in asked if name is not None and name not in _USUAL and name not in names]
+
+    def to_predict(self) -> Columns:
+        """Return the columns that documents must have to predict their labels: no labels and no ids."""
+        return self._replace(labels=DEFAULT_COLUMNS.labels, id=DEFAULT_COLUMNS.id)
 
     def are_in(self, names: Container[str]) -> bool:
         """Return whether a text or a title is among these names, and all columns that were asked for by name."""

@@ -65,7 +65,7 @@ def _check_separator(path: Path, parts: _Parts, names: Sequence[str], options: R
         return
     if (mark := likely_separator(names)) is not None:
         example = next(name for name in names if mark in name)
-        found = f"one label per document with {mark!r} in most of them, such as {excerpt(example)}"
+        found = f"one label per document, and {mark!r} in labels such as {excerpt(example)}"
         remedy = f'--separator "{mark}", or --separator "{SEPARATOR}" if these are single labels'
         raise DataError(path, found, f"the separator of labels (label_separator in Python): {remedy}")
 

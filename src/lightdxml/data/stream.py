@@ -37,7 +37,10 @@ class Batch:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, plain or compressed; `-` is standard input."""
+    """Open a file, plain or compressed; `-` is standard input. The files of a saved data set are opened later."""
+    if arrow.is_saved(path):
+        yield io.BytesIO()
+        return
     if str(path) != "-":
         with files.reading(path) as stream:
             yield stream
@@ -64,10 +67,9 @@ def text_batches(
     >>> list(batch.documents)
     ['a cat', '', 'a dog']
     """
-    # Documents without labels may lack the column of labels.
-    columns = options.columns._replace(labels=Columns().labels)
-    if form == "auto" and arrow.is_parquet(path):
-        yield from _parquet_batches(path, columns)
+    columns = options.columns
+    if form == "auto" and (arrow.is_parquet(path) or arrow.is_saved(path)):
+        yield from _arrow_batches(path, columns)
         return
     chunks = _decoded_chunks(path, stream, options.encoding)
     seen: list[list[tuple[int, str]]] = []
@@ -90,7 +92,10 @@ def text_batches(
 def _detect_form(path: Path, first: str, columns: Columns) -> TextForm:
     if first.lstrip().startswith("{"):
         return "jsonl"
-    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.text_delimiter(first, columns) is not None
+    is_table = (
+        files.base_name(path).endswith((".csv", ".tsv"))
+        or table.text_delimiter(first, columns.to_predict()) is not None
+    )
     return "csv" if is_table else "lines"
 
 
@@ -105,12 +110,12 @@ def _json_batches(path: Path, chunks: Iterable[list[tuple[int, str]]], columns: 
 def _table_batches(
     path: Path, chunks: Iterable[list[tuple[int, str]]], header: str, columns: Columns
 ) -> Iterator[Batch]:
-    delimiter = table.text_delimiter(header, columns)
+    delimiter = table.text_delimiter(header, columns.to_predict())
     if delimiter is None and annif.is_tsv(header):
         yield from _annif_batches(chunks)
         return
     if delimiter is None:
-        raise table.missing_columns(path, header, columns, with_labels=False)
+        raise table.missing_columns(path, header, columns.to_predict(), with_labels=False)
     lines = dropwhile(lambda numbered: not numbered[1].strip(), chain.from_iterable(chunks))
     rows, names = table.rows(path, lines, delimiter, columns), columns.lowered()
     # Cells may contain line ends, so only the table reader knows where a document ends.
@@ -118,8 +123,9 @@ def _table_batches(
         yield _batch([_document_id(row, names) for row in part], [table.id_and_texts(row, names)[1] for row in part])
 
 
-def _parquet_batches(path: Path, columns: Columns) -> Iterator[Batch]:
-    documents = arrow.documents(path, columns)
+def _arrow_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+    files = arrow.files(path) if path.is_dir() else [path]
+    documents = chain.from_iterable(arrow.documents(file, columns) for file in files)
     while part := list(islice(documents, _BATCH_DOCUMENTS)):
         yield _batch([document_id for document_id, _ in part], [texts for _, texts in part])
 
