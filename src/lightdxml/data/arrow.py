@@ -62,7 +62,8 @@ def files(folder: Path) -> list[Path]:
     if any(state.get(key) for key in ("_indices_files", "_indices_data_files")):
         raise DataError(path, "a selection of rows", "a plain data set: call flatten_indices() before save_to_disk")
     found = state.get("_data_files")
-    names = [str(one.get("filename")) if isinstance(one, Mapping) else "" for one in found or ()]
+    listed = found if isinstance(found, list) else []
+    names = [str(one.get("filename")) if isinstance(one, Mapping) else "" for one in listed]
     # A name with a path in it could point anywhere.
     if not names or not all(_is_name(name) and (folder / name).is_file() for name in names):
         raise DataError(path, "data files that are not there", "the folder as save_to_disk wrote it")
@@ -173,10 +174,10 @@ def _labels(path: Path, number: int, cell: Any, names: list[str] | None, separat
         return labels_of_cell(cell, separator)
     labels = [cell] if isinstance(cell, int) else cell
     if not isinstance(labels, list):
-        raise DataError(path, f"labels {excerpt(repr(cell))}", "a list of names, [] for none", line=number)
+        raise DataError(path, f"labels {cell!r:.60}", "a list of names, [] for none", line=number)
     for label in labels:
         if isinstance(label, bool) or not isinstance(label, str | int) or label == "":
-            raise DataError(path, f"label {excerpt(repr(label))}", "a name that is not empty", line=number)
+            raise DataError(path, f"label {label!r:.60}", "a name that is not empty", line=number)
         if names is not None and isinstance(label, int) and not 0 <= label < len(names):
             raise DataError(path, f"label {label}", f"numbers from 0 to {len(names) - 1}", line=number)
     return [str(label) if names is None or isinstance(label, str) else names[label] for label in labels]

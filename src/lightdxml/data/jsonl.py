@@ -68,6 +68,11 @@ def parse_record(path: Path, number: int, line: str) -> Mapping[str, Any]:
     return record
 
 
+def _shown(value: Any) -> str:
+    """Return a value as JSON, in which some values of other tables are strings."""
+    return json.dumps(value, default=str)
+
+
 def title_and_body(
     path: Path, number: int, record: Mapping[str, Any], body: str, title: str | None = "title"
 ) -> tuple[str | None, str | None]:
@@ -76,7 +81,7 @@ def title_and_body(
     for name in names:
         value = record.get(name)
         if value is not None and not isinstance(value, str):
-            raise DataError(path, f"{name} {excerpt(json.dumps(value))}", f"a string as {name}", line=number)
+            raise DataError(path, f"{name} {excerpt(_shown(value))}", f"a string as {name}", line=number)
     if all(record.get(name) is None for name in names):
         expected = "at least one of them" if len(names) > 1 else "it"
         expected += "" if body in ("text", "content") else " (check --text-column)"

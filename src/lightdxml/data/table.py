@@ -30,7 +30,9 @@ def text_delimiter(header: str, columns: Columns = DEFAULT_COLUMNS) -> str | Non
     >>> text_delimiter("id,text"), text_delimiter("text"), text_delimiter("Some text, with a comma")
     (',', ',', None)
     """
-    return _delimiter(header, columns, lambda names: len(names) > 1 or header.strip() == columns.text)
+    return _delimiter(
+        header, columns, lambda names: len(names) > 1 or header.strip() in (columns.text, columns.lowered().text)
+    )
 
 
 def _delimiter(header: str, columns: Columns, accept: Callable[[list[str]], bool]) -> str | None:
