@@ -45,9 +45,9 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     ]
 
     @wraps(command)
-    def run(**arguments: Any) -> None:
+    def run(*own: Any, **arguments: Any) -> None:
         given = {name: arguments.pop(name, None) for name in _HELP}
-        command(**arguments, reading={name: value for name, value in given.items() if value is not None})
+        command(*own, **arguments, reading={name: value for name, value in given.items() if value is not None})
 
     run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
