@@ -138,7 +138,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
         ("one text", [["a"]], "X is a single text: give a list of texts"),
         (["one", "two"], ["a", "b"], "the labels of document 0 are 'a': give a list of them"),
         (["one", "two"], [[0], [-1]], "document 1 has label -1: label ids go from 0"),
-        (["one", "two"], [[0], [2**31]], "document 1 has label 2147483648"),
+        (["one", "two"], [[0], [2**63]], "document 1 has label 9223372036854775808"),
         (["one one", "one"], [["a"]], "2 and 1 rows"),
         (["one", "one"], None, "requires y to be passed, but the target y is None"),
         ([None] * 4, [["a"]] * 4, "document 0 is None among texts"),
@@ -155,14 +155,37 @@ def test_bad_documents_and_labels_are_named(X: Any, Y: Any, message: str) -> Non
         LightDXML(options=FAST).fit(X, Y)
 
 
-def test_a_table_with_texts_in_it_is_refused() -> None:
-    class Table:
-        """As a data frame of pandas."""
+def test_integer_labels_are_ids_and_not_numbers_of_columns(tmp_path: Path) -> None:
+    """50 ids below a million once made a million labels."""
+    rows = [[7], [999_999], [7, 2**40]] * 10
+    trained = LightDXML(options=TEXT).fit(TEXTS[:30], rows, dev=(TEXTS[:6], rows[:6]))
+    assert trained.model_.n_labels == 3
+    assert trained.classes_ == [7, 999_999, 2**40]
+    assert trained.model_.metrics["P@1"] == pytest.approx(100 * trained.score(TEXTS[:6], rows[:6]))
+    trained.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    for model in (trained, again):
+        predicted = model.predict(TEXTS[:3], k=3)
+        assert {label for row in predicted for label in row} == {7, 999_999, 2**40}
+        assert all(type(label) is int for row in predicted for label in row)
+        assert model.explain(TEXTS[0], k=1)[0].label == predicted[0][0]
+        assert model.predict(TEXTS[0], exclude=7) == [label for label in predicted[0] if label != 7]
+        assert model.score(TEXTS[:2], [[7, 5], [5]]) <= 0.5, "an unknown id is no label"
+        with pytest.raises(ValueError, match="there is no label 1 to exclude"):
+            model.predict(TEXTS[0], exclude=1)
 
-        ndim, columns, dtypes = 2, ("id", "text"), ("int64", "object")
 
-    with pytest.raises(ValueError, match=r"a table with texts in it: give one column, as X\['text'\]"):
-        LightDXML(options=FAST).fit(Table(), [[0]])
+def test_plain_integers_are_ids_too() -> None:
+    X = np.eye(4)
+    trained = LightDXML(options=FAST).fit(X, np.array([30, 10, 30, 20]))
+    assert trained.classes_ == [10, 20, 30]
+    assert trained.scores(X).shape == (4, 3)
+
+
+def test_a_matrix_keeps_its_columns() -> None:
+    Y = np.zeros((4, 9))
+    Y[:, [2, 8]] = 1
+    assert LightDXML(options=FAST).fit(np.eye(4), Y).classes_ == list(range(9))
 
 
 def test_an_untrained_estimator_says_so() -> None:

@@ -64,3 +64,19 @@ def test_the_package_imports_what_is_asked_for_and_no_more() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "['lightdxml'] set()\n"
+
+
+def test_no_module_imports_a_library_of_frames_when_it_is_loaded() -> None:
+    libraries = {"pandas", "polars", "pyarrow", "datasets"}
+    for path in SOURCE.rglob("*.py"):
+        assert not {name.split(".")[0] for name in imported(path)} & libraries, path
+
+
+def test_predictors_and_readers_import_no_library_of_frames() -> None:
+    """The estimator may: scikit-learn imports pandas where it is installed."""
+    code = (
+        "import sys, lightdxml.predictor, lightdxml.data.catalog, lightdxml.data.stream, lightdxml.cli.predict;"
+        "print({'pandas', 'polars', 'pyarrow', 'datasets'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"

@@ -78,7 +78,8 @@ from lightdxml.__main__ import main
 try:
     main()
 finally:
-    others = {{"scipy.sparse", "sklearn", "matplotlib", "pandas", "lightdxml.cli.train", "lightdxml.cli.bench"}}
+    others = {{"scipy.sparse", "sklearn", "matplotlib", "lightdxml.cli.train", "lightdxml.cli.bench"}}
+    others |= {{"pandas", "polars", "pyarrow", "datasets"}}
     print(sorted(others & set(sys.modules)))
 """
     # Compiling imports SciPy. The first process leaves compiled code for the second one.

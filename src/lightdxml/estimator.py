@@ -43,6 +43,7 @@ from lightdxml.validation import (
     check_trainable,
     known_labels,
     labels_of,
+    matrix_of,
     texts_of,
 )
 
@@ -172,9 +173,9 @@ class LightDXML(BaseEstimator):
 
     @property
     def classes_(self) -> list[Any]:
-        """The labels in the order of the columns of `scores`: names, or ids if they have no names."""
+        """The labels in the order of the columns of `scores`: names or integer ids, or numbers of columns."""
         trained = self._trained()
-        return list(range(trained.n_labels)) if trained.label_names is None else list(trained.label_names)
+        return [trained.given_label(j) for j in range(trained.n_labels)]
 
     def text_options(self) -> TextOptions:
         """Return how texts become features."""
@@ -203,9 +204,11 @@ class LightDXML(BaseEstimator):
         Parameters
         ----------
         X
-            Texts, or a matrix of non-negative features, documents × features.
+            Texts: a list, a column of pandas, polars or PyArrow, or a frame with a column `text` and perhaps `title`.
+            Or a matrix of non-negative features, documents × features.
         Y
-            Label names or ids: a list or set per document, or one id each; or a matrix, documents × labels.
+            Label names or integer ids: a list or set per document, or one id each; also as a column. Or a matrix or a
+            frame of 0 and 1, documents × labels.
         dev
             X and Y, and ids if there are any, of documents on which weights and epoch are chosen; without it some
             documents are held out.
@@ -247,10 +250,11 @@ class LightDXML(BaseEstimator):
         if checkpoint is not None:
             where, texts_as = Path(checkpoint), asdict(text_options)
             keep = CheckpointOptions(where, checkpoint_every, resume, allow_different_machine, texts_as)
-        labels, names = labels_of(Y, label_names)
+        labels, names, are_integers = labels_of(Y, label_names)
         if vocabulary is not None:
-            labels, names, dev = with_vocabulary(labels, names, dev, vocabulary)
+            labels, names, dev = with_vocabulary(labels, None if are_integers else names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
+        X = matrix_of(X) if texts is None else X
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
         dev_ids = None if dev is None or len(dev) < 3 else dev[2]
         own = own_labels_of(ids, names, labels, dev_ids, config.own_labels)
@@ -273,8 +277,10 @@ class LightDXML(BaseEstimator):
                     seen = fingerprints.of_texts(texts)
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
-                X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else dev[0]
-                dev = X_dev, known_labels(dev[1], names, labels.shape[1])
+                X_dev = (
+                    tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else matrix_of(dev[0])
+                )
+                dev = X_dev, known_labels(dev[1], names, labels.shape[1], are_integers)
             with history.phase("word vectors"):
                 terms, seed = None if vectorizer is None else vectorizer.vocabulary, config.random_state
                 vectors = initial_vectors(self.word_vectors, texts, terms, config.dense.dim, seed)
@@ -301,17 +307,19 @@ class LightDXML(BaseEstimator):
             except DivergedError as error:
                 if error.kept is not None:
                     kept = replace(error.kept, **about)
-                    self._take(kept, names, vectorizer, [*history.entries, *error.history])
+                    self._take(kept, names, are_integers, vectorizer, [*history.entries, *error.history])
                 raise
-        self._take(replace(model, **about), names, vectorizer, [*history.entries, *entries])
+        self._take(replace(model, **about), names, are_integers, vectorizer, [*history.entries, *entries])
         return self
 
     def _take(
-        self, model: Model, names: list[str] | None, vectorizer: tfidf.Vectorizer | None, history: list[dict[str, Any]]
-    ) -> None:
+        self, model: Model, names: list[str] | None, are_integers: bool, vectorizer: tfidf.Vectorizer | None,
+        history: list[dict[str, Any]],
+    ) -> None:  # fmt: skip
         source = self.word_vectors
         word_vectors = None if source is None else "array" if isinstance(source, np.ndarray) else str(source)
-        self.model_ = replace(model, label_names=names, vectorizer=vectorizer, word_vectors=word_vectors)
+        model = replace(model, label_names=names, integer_labels=are_integers)
+        self.model_ = replace(model, vectorizer=vectorizer, word_vectors=word_vectors)
         self.history_ = history
         self.n_features_in_ = model.n_features
 
@@ -377,7 +385,7 @@ class LightDXML(BaseEstimator):
     def score(self, X: Any, Y: Any) -> float:
         """Return P@1 as a fraction from 0 to 1."""
         trained = self._trained()
-        labels = known_labels(Y, trained.label_names, trained.n_labels)
+        labels = known_labels(Y, trained.label_names, trained.n_labels, trained.integer_labels)
         return metrics.evaluate(labels, self.rank(X, 1)[0], k=1)["P@1"] / 100
 
     def save(self, folder: str | Path) -> None:

@@ -17,7 +17,7 @@ from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.text import tfidf
 from lightdxml.text.names import are_words, is_word
 from lightdxml.text.tfidf import TextOptions
-from lightdxml.validation import check_labels, check_lengths
+from lightdxml.validation import check_labels, check_lengths, label_rows
 from lightdxml.views.names.forms import NameForms
 
 
@@ -38,9 +38,8 @@ def with_vocabulary(
         return check_labels(csr_matrix((pairs.data, (pairs.row, np.array(places)[pairs.col])), shape=shape))
 
     if dev is not None:
-        is_matrix = hasattr(dev[1], "nnz") or getattr(dev[1], "ndim", 1) == 2
-        rows = moved(dev[1]) if is_matrix else [vocabulary.uris(row) for row in dev[1]]
-        dev = dev[0], rows, *dev[2:]
+        rows = label_rows(dev[1])
+        dev = dev[0], moved(dev[1]) if rows is None else [vocabulary.uris(row) for row in rows], *dev[2:]
     return moved(Y), labels, dev
 
 

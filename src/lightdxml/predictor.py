@@ -17,7 +17,7 @@ from lightdxml.model import store
 from lightdxml.model.model import Model, check_tail, label_thresholds, predict
 from lightdxml.model.rules import Labels, allowed_labels
 from lightdxml.text import tfidf
-from lightdxml.validation import check_features, texts_of
+from lightdxml.validation import check_features, matrix_of, texts_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -113,8 +113,7 @@ class Predictor:
             [X] if isinstance(X, str) else X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids,
             include=include, exclude=exclude,
         )  # fmt: skip
-        names = self.model.label_names
-        rows = [[names[j] if names is not None else j for j in row if j >= 0] for row in labels.tolist()]
+        rows = [[self.model.given_label(j) for j in row if j >= 0] for row in labels.tolist()]
         return rows[0] if isinstance(X, str) else rows
 
     def rank(
@@ -195,7 +194,7 @@ class Predictor:
         if texts is None:
             if getattr(X, "ndim", 2) == 1:
                 raise ValueError("X has one dimension: give documents × features (Reshape your data with X[None])")
-            return check_features(X, self.model.n_features)
+            return check_features(matrix_of(X), self.model.n_features)
         if self.model.vectorizer is None:
             raise ValueError("the model was trained on features, not on texts: give a matrix")
         return tfidf.features(self.model.vectorizer, texts)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.config import Config
+from lightdxml.data import frames
+from lightdxml.data.cells import likely_separator, listed
 from lightdxml.data.dataset import Texts
 from lightdxml.data.labels import LabelIndex, label_matrix
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 _LARGEST_PART = 5
 _MIN_TO_SPLIT = 20
 _BLOCK_ENTRIES = 1 << 20
-_MAX_LABELS = 2**31 - 1
+_LARGEST_ID = 2**63 - 1
 
 
 def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
@@ -139,38 +141,86 @@ def check_lengths(n_documents: int, n_labels: int, what: str = "X and Y") -> Non
         raise ValueError(f"{what} have {n_documents} and {n_labels} rows: they must have one row per document")
 
 
-def texts_of(X: Any) -> list[str] | None:
-    """Return X as texts, None if it is a matrix."""
+def texts_of(X: Any) -> Sequence[str] | None:
+    """Return X as texts, None if it is a matrix. Of a frame, the columns `text` and `title` are used."""
     if isinstance(X, str):
         raise ValueError("X is a single text: give a list of texts")
-    if hasattr(X, "nnz") or getattr(X, "ndim", 1) == 2:
-        if hasattr(X, "columns") and "object" in map(str, getattr(X, "dtypes", ())):
-            raise ValueError("X is a table with texts in it: give one column, as X['text']")
-        return None
     if isinstance(X, Texts):
-        return X  # type: ignore[return-value]  # a sequence of strings that joins title and body when asked
-    documents = list(X)
+        return X  # a sequence of strings that joins title and body when asked
+    if (columns := frames.column_names(X)) is not None:
+        return frames.texts_of_frame(X, columns)
+    if _is_matrix(X):
+        return None
+    documents = frames.values(X)
     odd = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
-    if odd is not None and any(document is None or isinstance(document, str) for document in documents):
-        raise ValueError(f"document {odd} is {documents[odd]!r:.50} among texts: give a text for each document")
-    return documents if odd is None else None
+    if odd is None:
+        return documents
+    value = documents[odd]
+    if frames.is_missing(value) and (value is None or any(isinstance(one, str) for one in documents)):
+        raise frames.missing_text(odd, value)
+    if any(isinstance(document, str) for document in documents):
+        raise ValueError(f"document {odd} is {value!r:.50} among texts: give a text for each document")
+    return None
 
 
-def _label_rows(Y: Any) -> list[list[Any]] | None:
-    """Return Y as a list of labels for each document, None if it is a matrix."""
-    if hasattr(Y, "nnz") or getattr(Y, "ndim", 1) == 2:
+def matrix_of(X: Any) -> Any:
+    """Return features as a matrix: a frame of numbers becomes an array, anything else stays as it is."""
+    columns = frames.column_names(X)
+    return X if columns is None else frames.matrix(X, columns)
+
+
+def _is_matrix(data: Any) -> bool:
+    return hasattr(data, "nnz") or getattr(data, "ndim", 1) == 2
+
+
+class LabelColumns(NamedTuple):
+    """A label matrix, the names of its columns, if they have names, and whether these are integer ids."""
+
+    matrix: Any
+    names: list[str] | None
+    are_integers: bool = False
+
+
+def label_rows(Y: Any) -> list[list[Any]] | None:
+    """Return Y as a list of labels for each document, None if it is a matrix, or a frame of 0 and 1."""
+    if (columns := frames.column_names(Y)) is not None:
+        Y = frames.label_column(Y, columns)
+        if Y is None:
+            return None
+    elif _is_matrix(Y):
         return None
     if Y is None:
         raise ValueError(
             "LightDXML requires y to be passed, but the target y is None: give the labels of each document"
         )
-    # Plain integers, scikit-learn's classes, are one label each. Plain strings are refused: most often they hold
-    # several labels that were not split.
-    return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(Y)]
+    rows = frames.values(Y)
+    if strings := [row for row in rows if isinstance(row, str)]:
+        lists = [listed(row) for row in strings]
+        if any(found is None for found in lists):
+            _ask_for_lists(rows, strings)
+        parsed = iter(lists)
+        rows = [next(parsed) if isinstance(row, str) else row for row in rows]
+    # Plain integers, scikit-learn's classes, are one label each.
+    return [[row] if isinstance(row, int | np.integer) else _row(i, row) for i, row in enumerate(rows)]
+
+
+def _ask_for_lists(rows: list[Any], strings: list[str]) -> NoReturn:
+    """Raise a `ValueError`: strings most often hold several labels that were not split, and so they are not guessed."""
+    if (mark := likely_separator(strings)) is not None:
+        example = next(one for one in strings if mark in one)
+        raise ValueError(
+            f"labels are strings such as {example!r:.50}, in which {mark!r} seems to separate them: give lists of"
+            f" labels, as [cell.split({mark!r}) for cell in Y]"
+        )
+    i = next(i for i, row in enumerate(rows) if isinstance(row, str) and listed(row) is None)
+    remedy = "if these are single labels, as [[label] for label in Y]"
+    raise ValueError(f"the labels of document {i} are {rows[i]!r:.50}: give a list of them, {remedy}")
 
 
 def _row(i: int, row: Any) -> list[Any]:
-    if isinstance(row, str) or not isinstance(row, Iterable):
+    if frames.is_missing(row):
+        raise ValueError(f"the labels of document {i} are {row!r}: give a list of them, [] for none")
+    if not isinstance(row, Iterable):
         raise ValueError(f"the labels of document {i} are {row!r}: give a list of them")
     # The order of a set differs from process to process.
     return sorted(row, key=str) if isinstance(row, set | frozenset) else list(row)
@@ -182,40 +232,59 @@ def _are_ids(rows: list[list[Any]]) -> bool:
         return False
     for i, row in enumerate(rows):
         for label in row:
-            if not 0 <= label < _MAX_LABELS:
-                raise ValueError(f"document {i} has label {label}: label ids go from 0 to {_MAX_LABELS - 1}")
+            if not 0 <= label <= _LARGEST_ID:
+                raise ValueError(f"document {i} has label {label}: label ids go from 0 to {_LARGEST_ID}")
     return True
 
 
-def labels_of(Y: Any, label_names: Sequence[str] | None) -> tuple[Any, list[str] | None]:
-    """Return a label matrix, and names if labels have names."""
-    label_names = getattr(Y, "columns", None) if label_names is None else label_names
+def labels_of(Y: Any, label_names: Sequence[str] | None) -> LabelColumns:
+    """Return a label matrix, and names if labels have names. Integers are ids; with names, they are numbers of names.
+
+    >>> labels_of([[7], [999999, 7]], None).names
+    ['7', '999999']
+    """
+    rows = label_rows(Y)
+    if rows is None:
+        columns = frames.column_names(Y)
+        Y, label_names = matrix_of(Y), columns if label_names is None else label_names
     names = None if label_names is None else [str(name) for name in label_names]
-    rows = _label_rows(Y)
     if rows is None:
         Y = check_labels(Y)
         if names is not None and len(names) != Y.shape[1]:
             raise ValueError(f"{len(names)} label names for {Y.shape[1]} labels: there must be one each")
-        return Y, names
+        return LabelColumns(Y, names)
     if _are_ids(rows):
-        width = 1 + max((int(label) for row in rows for label in row), default=-1)
-        if names is not None and len(names) < width:
-            raise ValueError(f"{len(names)} label names, and label {width - 1} in Y: there must be one each")
-        return label_matrix(rows, max(width, len(names or ()))), names
+        return _id_columns(rows) if names is None else _numbered_columns(rows, names)
     for i, row in enumerate(rows):
         if odd := [label for label in row if not isinstance(label, str)]:
             raise ValueError(f"document {i} has label {odd[0]!r} among names: labels must be all names or all ids")
     index = LabelIndex(names or ())
     numbered = [index.ids(str(label) for label in row) for row in rows]
-    return label_matrix(numbered, len(index.names)), index.names
+    return LabelColumns(label_matrix(numbered, len(index.names)), index.names)
 
 
-def known_labels(Y: Any, names: list[str] | None, n_labels: int) -> Any:
+def _id_columns(rows: list[list[int]]) -> LabelColumns:
+    """Return a column for each id that occurs, in the order of the ids."""
+    ids = sorted({int(label) for row in rows for label in row})
+    column = {label: j for j, label in enumerate(ids)}
+    matrix = label_matrix([[column[label] for label in row] for row in rows], len(ids))
+    return LabelColumns(matrix, [str(label) for label in ids], are_integers=True)
+
+
+def _numbered_columns(rows: list[list[int]], names: list[str]) -> LabelColumns:
+    """Return a column for each name; labels are the numbers of names."""
+    last = max((int(label) for row in rows for label in row), default=-1)
+    if last >= len(names):
+        raise ValueError(f"{len(names)} label names, and label {last} in Y: there must be one each")
+    return LabelColumns(label_matrix(rows, len(names)), names)
+
+
+def known_labels(Y: Any, names: list[str] | None, n_labels: int, are_integers: bool = False) -> Any:
     """Return a label matrix with the model's columns; unknown labels are dropped."""
-    rows = _label_rows(Y)
+    rows = label_rows(Y)
     if rows is None:
-        return Y
-    if _are_ids(rows):
+        return matrix_of(Y)
+    if not are_integers and _are_ids(rows):
         return label_matrix([[label for label in row if label < n_labels] for row in rows], n_labels)
     if names is None:
         raise ValueError("labels are names here, and were ids in training: give ids")

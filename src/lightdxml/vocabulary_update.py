@@ -100,6 +100,7 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
         n_features=new.n_features,
         label_frequency=np.append(model.label_frequency, np.zeros(len(labels) - len(old), dtype=np.int32)),
         label_names=labels,
+        integer_labels=False,
         vectorizer=vectorizer,
         vocabulary=merged,
         retired=np.flatnonzero(gone).astype(np.int32),

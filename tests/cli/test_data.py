@@ -151,3 +151,26 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_columns_and_separator_can_be_given(tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(
+        "Nr,Body,Tags\n" + "".join(f'{i},document {i},"a,l{i % 3}"\n' for i in range(10))
+    )
+    options = ["--text-column", "body", "--label-column", "tags", "--id-column", "nr"]
+    with pytest.raises(ValueError, match='--separator ","'):
+        run("data", "info", tmp_path / "mine.csv", *options)
+    run("data", "split", tmp_path / "mine.csv", tmp_path / "split", *options, "--separator", ",")
+    data = load(tmp_path / "split")
+    assert data.test is not None
+    assert len(data.train) + len(data.test) == 10
+    assert sorted(data.label_names or ()) == ["a", "l0", "l1", "l2"]
+    assert data.train.ids is not None
+
+
+def test_a_table_of_the_user_is_not_replaced(tmp_path: Path, csv: Path) -> None:
+    """A train.csv with columns of other names was once taken for a file of ours, and removed."""
+    (tmp_path / "split").mkdir()
+    (tmp_path / "split" / "train.csv").write_text("body,tags\na,b\n")
+    run("data", "split", csv, tmp_path / "split", "--force")
+    assert (tmp_path / "split" / "train.csv").read_text() == "body,tags\na,b\n"

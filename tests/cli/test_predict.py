@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from scipy.sparse import csr_matrix
 from typer.testing import CliRunner
@@ -341,3 +343,72 @@ def test_labels_that_are_not_in_the_vocabulary_are_counted(capsys: pytest.Captur
     vocabulary = Vocabulary([Concept("urn:x:cat", {"": ("cat",)})])
     _hint_at_vocabulary(["cat", "cow", "urn:x:cat"], vocabulary)
     assert "1 of 3 labels are not in the vocabulary, such as cow: they are kept" in capsys.readouterr().err
+
+
+def test_predictions_are_written_as_csv(model: Path, tmp_path: Path) -> None:
+    documents = '{"id": 7, "text": "the cat"}\n{"text": "xyzzy"}\n'
+    out = run("predict", model, "-", "-k", 2, "--to", "csv", "--separator", "; ", text=documents)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [(row["id"], row["labels"]) for row in rows] == [("7", "cat, 🐈; dog\n\t"), ("", "")]
+    scores = [float(score) for score in rows[0]["scores"].split("; ")]
+    assert scores == sorted(scores, reverse=True)
+    run("predict", model, "-", "-k", 2, "--to", "csv", "--separator", "; ", "--out", tmp_path / "p.csv", text=documents)
+    assert (tmp_path / "p.csv").read_text(encoding="utf-8") == out
+
+
+def test_predictions_are_written_as_parquet(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    documents = '{"id": 7, "text": "the cat"}\n{"text": "xyzzy"}\n'
+    assert run("predict", model, "-", "-k", 1, "--to", "parquet", "--out", path, text=documents) == ""
+    table = pq.read_table(path).to_pydict()
+    assert (table["id"], table["labels"]) == (["7", None], [["cat, 🐈"], []])
+    assert len(table["scores"][0]) == 1
+
+
+def test_integer_labels_are_integers_in_every_format(tmp_path: Path) -> None:
+    LightDXML(options=PAPER | {"epochs": 5}).fit(TEXTS[:20], [[7], [999_999]] * 10).save(tmp_path / "model")
+    arguments = ["predict", tmp_path / "model", "-", "-k", 2, "--to"]
+    assert set(json.loads(run(*arguments, "jsonl", text=TEXTS[0]))["labels"][0]) == {"label", "score"}
+    assert {one["label"] for one in json.loads(run(*arguments, "jsonl", text=TEXTS[0]))["labels"]} == {7, 999_999}
+    run(*arguments, "parquet", "--out", tmp_path / "p.parquet", text=TEXTS[0])
+    assert set(pq.read_table(tmp_path / "p.parquet").to_pydict()["labels"][0]) == {7, 999_999}
+    assert "999999 0." in run(*arguments, "text", text=TEXTS[0])
+    assert "999999" in run("explain", tmp_path / "model", TEXTS[0], "-k", 2)
+
+
+def test_predictions_that_are_written_to_a_file_appear_when_all_are_there(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="line 2"):
+        run("predict", model, "-", "--to", "jsonl", "--out", tmp_path / "p.jsonl", text='{"text": "a"}\n{"text": 5}\n')
+    assert list(tmp_path.iterdir()) == []
+    run("predict", model, "-", "--json", "--out", tmp_path / "p.jsonl", text='{"text": "a"}\n')
+    assert (tmp_path / "p.jsonl").read_text().startswith('{"labels"')
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--to", "parquet"], "Parquet is not written to standard output: give --out FILE"),
+        (["--json", "--to", "csv"], "--json is the same as --to jsonl, and --to is csv"),
+        (
+            ["--to", "csv", "--separator", ","],
+            "the label 'cat, 🐈' contains the separator ',': give another --separator",
+        ),
+        (["--out", "."], "is a folder: give a file as --out"),
+        (["--encoding", "zzz"], "encoding 'zzz' is unknown"),
+    ],
+)
+def test_predictions_that_cannot_be_written_are_refused(model: Path, options: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        run("predict", model, "-", *options, text="the cat\n")
+
+
+def test_with_a_vocabulary_predictions_have_names_and_uris(tmp_path: Path) -> None:
+    vocabulary = Vocabulary([Concept("urn:cat", {"en": ("cat",)}), Concept("urn:dog", {"en": ("dog",)})])
+    rows = [[{"cat": "urn:cat", "dog": "urn:dog"}[name[:3]] for name in row] for row in NAMES]
+    LightDXML(options=PAPER | {"epochs": 30}).fit(TEXTS, rows, vocabulary=vocabulary).save(tmp_path / "model")
+    arguments = ["predict", tmp_path / "model", "-", "-k", 1, "--to"]
+    (row,) = csv.DictReader(io.StringIO(run(*arguments, "csv", text="the cat\n")))
+    assert (row["labels"], row["uris"]) == ("cat", "urn:cat")
+    run(*arguments, "parquet", "--out", tmp_path / "p.parquet", text="the cat\n")
+    table = pq.read_table(tmp_path / "p.parquet").to_pydict()
+    assert (table["labels"], table["uris"]) == ([["cat"]], [["urn:cat"]])

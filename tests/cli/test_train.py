@@ -184,14 +184,42 @@ def test_a_model_that_cannot_be_saved_is_saved_later_without_training(
     assert not (tmp_path / "kept").exists()
 
 
-@pytest.mark.parametrize(("separator", "hinted"), [("|", True), (";", False)])
-def test_labels_that_were_not_split_are_pointed_out(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], separator: str, hinted: bool
-) -> None:
+@pytest.fixture
+def unsplit(tmp_path: Path) -> Path:
+    """A table with a separator that is not the usual one, and columns of other names than ours."""
     rows = [f"a {word} text,{word};{other}" for word in ("red", "blue") for other in ("x", "y")] * 10
-    (tmp_path / "data.csv").write_text("text,labels\n" + "\n".join(rows) + "\n")
-    arguments = ["train", tmp_path / "data.csv", "--model", tmp_path / "model", "--separator", separator, *FAST]
-    result = CliRunner().invoke(application(), [str(argument) for argument in arguments])
-    said = result.output + capfd.readouterr().err
-    assert result.exit_code == 0, said
-    assert ("most labels contain ';': is it the --separator?" in said) is hinted
+    (tmp_path / "data.csv").write_text("body,tags\n" + "\n".join(rows) + "\n")
+    return tmp_path / "data.csv"
+
+
+COLUMNS = ["--text-column", "body", "--label-column", "tags"]
+
+
+def test_labels_that_were_not_split_are_refused_unless_the_separator_is_given(tmp_path: Path, unsplit: Path) -> None:
+    arguments = ["train", unsplit, "--model", tmp_path / "model", *COLUMNS, *FAST]
+    with pytest.raises(ValueError, match=r"';' in labels such as 'red;x', expected .*--separator \";\""):
+        run(*arguments)
+    run(*arguments, "--separator", "|")
+    assert load_model(tmp_path / "model").classes_ == ["red;x", "red;y", "blue;x", "blue;y"]
+
+
+def test_a_model_remembers_how_its_data_was_read(tmp_path: Path, unsplit: Path) -> None:
+    run("train", unsplit, "--model", tmp_path / "model", *COLUMNS, "--separator", ";", *FAST)
+    assert load_model(tmp_path / "model").model_.reading == {
+        "label_separator": ";",
+        "text_column": "body",
+        "label_column": "tags",
+    }
+    assert json.loads(run("evaluate", tmp_path / "model", unsplit, "--json"))["P@1"] > 50
+    assert len(run("predict", tmp_path / "model", unsplit).splitlines()) == 40
+    with pytest.raises(ValueError, match="expected a column named other: check --text-column"):
+        run("evaluate", tmp_path / "model", unsplit, "--text-column", "other")
+    (tmp_path / "other.csv").write_text("words,tags\na red text,red;x\n")
+    other = ["evaluate", tmp_path / "model", tmp_path / "other.csv", "--text-column", "words", "--json"]
+    assert json.loads(run(*other))["documents"] == 1
+
+
+def test_options_of_reading_survive_compression(tmp_path: Path, unsplit: Path) -> None:
+    run("train", unsplit, "--model", tmp_path / "model", *COLUMNS, "--separator", ";", *FAST)
+    run("compress", tmp_path / "model", tmp_path / "small", "--data", unsplit)
+    assert load_model(tmp_path / "small").model_.reading["label_separator"] == ";"

@@ -297,6 +297,12 @@ FORGED_MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "a setting out of range": lambda m: m["config"]["dense"].update(dim=-1),
     "a setting that does not exist": lambda m: m["config"]["dense"].update(bxta=1),
     "settings of another form": lambda m: m.update(config=[1]),
+    "an unknown option of reading": lambda m: m.update(reading={"memory_limit": "1"}),
+    "an option of reading that is a number": lambda m: m.update(reading={"text_column": 5}),
+    "an empty option of reading": lambda m: m.update(reading={"encoding": ""}),
+    "an option of reading without end": lambda m: m.update(reading={"text_column": "x" * 10_000}),
+    "options of reading of another form": lambda m: m.update(reading=["text_column"]),
+    "integers as labels that have none": lambda m: m.update(integer_labels=True),
 }
 
 

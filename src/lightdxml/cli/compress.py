@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lightdxml.cli.output import Cutoff, Encoding, Force, ModelFolder, NJobs, Separator, print_table, reading_options
+from lightdxml.cli.output import Cutoff, Force, ModelFolder, NJobs, print_table
+from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Measured
@@ -29,6 +30,7 @@ Data = Annotated[
 ]
 
 
+@with_reading
 def run(
     model: ModelFolder,
     out: Out,
@@ -37,8 +39,8 @@ def run(
     k: Cutoff = 5,
     n_jobs: NJobs = None,
     force: Force = False,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Make a model smaller: store its numbers with fewer bytes.
 
@@ -56,16 +58,14 @@ def run(
     check_target(out)
     if not force:
         check_absent(out)
-    loaded = None
-    if data is not None:
-        loaded = load_data(data, label_separator=separator, encoding=encoding)
     before = load_model(model).set_params(n_jobs=n_jobs)
+    loaded = None if data is None else load_data(data, **reading_for(before.model_, reading))
     _quantized(before, model, precision).save(out)
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
     if loaded is not None:
         after = load_model(out).set_params(n_jobs=n_jobs)
         found = measure(before, loaded, k=k)
-        warn_of_training_documents(found.documents, loaded, data or "", reading_options(separator, encoding))
+        warn_of_training_documents(found.documents, loaded, data or "", reading_options(reading))
         rows += _compared(found, measure(after, loaded, k=k), k)
     print_table(f"{model} → {out}", ("", "before", "after", ""), rows)
 

@@ -10,10 +10,8 @@ import numpy as np
 import typer
 
 from lightdxml.cli.output import (
-    Encoding,
     Json,
     RandomState,
-    Separator,
     Source,
     download_bar,
     print_json,
@@ -21,6 +19,7 @@ from lightdxml.cli.output import (
     say,
     sparkline,
 )
+from lightdxml.cli.reading import Reading, with_reading
 from lightdxml.data import Dataset, load, registry, save
 from lightdxml.data.catalog import BUILDERS, find_cached
 from lightdxml.data.split import split as split_at_random
@@ -65,17 +64,18 @@ def list_sets(json: Json = False) -> None:
 
 
 @app.command()
+@with_reading
 def info(
     source: Source,
     json: Json = False,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Show the statistics of a data set: documents, labels per document, documents per label.
 
     Example: `lightdxml data info see-also`
     """
-    data = load(source, label_separator=separator, encoding=encoding)
+    data = load(source, **reading)
     figures = describe(data)
     counts = [count for _, count in figures.curve()]
     if json:
@@ -157,6 +157,7 @@ def _build(name: str, force: bool) -> Path:
 
 
 @app.command()
+@with_reading
 def convert(
     source: Source,
     target: Target,
@@ -166,18 +167,19 @@ def convert(
     ],
     compress: Compress = "none",
     force: Force = False,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Convert a data set to another format.
 
     Example: `lightdxml data convert my.csv my-folder --to jsonl`
     """
-    data = load(source, label_separator=separator, encoding=encoding)
+    data = load(source, **reading)
     _write(data, target, to, compress, force)
 
 
 @app.command()
+@with_reading
 def split(
     source: Source,
     target: Target,
@@ -186,14 +188,14 @@ def split(
     random_state: RandomState = 0,
     compress: Compress = "none",
     force: Force = False,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Split a data set at random into train, test and, if asked for, dev.
 
     Example: `lightdxml data split my.csv my-folder --test 0.2`
     """
-    whole = load(source, label_separator=separator, encoding=encoding)
+    whole = load(source, **reading)
     data = split_at_random(whole, test, dev, random_state)
     _write(data, target, "jsonl" if data.train.X is None else "xc", compress, force)
 

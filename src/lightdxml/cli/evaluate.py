@@ -28,21 +28,21 @@ from lightdxml.cli.measure import (
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import (
     Cutoff,
-    Encoding,
     Json,
     ModelFolder,
     NJobs,
-    Separator,
     Source,
     Tail,
     note,
     print_json,
     print_table,
-    reading_options,
+    say,
 )
+from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 
+@with_reading
 def run(
     model: ModelFolder,
     data: Source,
@@ -60,8 +60,8 @@ def run(
     exclude_branch: ExcludeBranch = None,
     other: With = None,
     weight: WithWeight = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Measure the accuracy of a model on the test documents of a data set.
 
@@ -91,11 +91,11 @@ def run(
         check_per_label(per_label)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
-    loaded = load_data(data, label_separator=separator, encoding=encoding)
+    loaded = load_data(data, **reading_for(estimator.model_, reading))
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
     depth = DEEP if grid or threshold is not None else DEPTH
     found = measure(estimator, loaded, tail, second, rules, k, depth)
-    warn_of_training_documents(found.documents, loaded, data, reading_options(separator, encoding))
+    warn_of_training_documents(found.documents, loaded, data, reading_options(reading))
     note_gaps(found.documents.split, "those without labels count as 0")
     lowest = Least.of(estimator.model_, threshold, by_frequency, found.documents.Y.shape[1])
     decisions = measure_decisions(found, k, lowest, grid)

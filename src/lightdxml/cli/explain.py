@@ -61,7 +61,7 @@ def run(
 
 
 def _column(model: Model, one: Explanation) -> int:
-    return one.label if isinstance(one.label, int) else model.label_ids[one.label]
+    return int(one.label) if model.label_names is None else model.label_ids[str(one.label)]
 
 
 def _as_json(model: Model, one: Explanation) -> dict[str, object]:

@@ -83,7 +83,7 @@ def match(data: Dataset, model: Model) -> Matched:
     from lightdxml.data import registry
     from lightdxml.propensity import inverse_propensity_of
 
-    names, split = _uris(data.label_names, model), data.train if data.test is None else data.test
+    names, split = _names(data, model), data.train if data.test is None else data.test
     Y = _to_model(split.Y, names, model)
     ignore = _ignored(split, names, model, Y.shape)
     if data.test is not None:
@@ -141,11 +141,11 @@ def note_gaps(split: Split, effect: str) -> None:
         note(f"{empty:,} of {len(split):,} documents are empty, {unlabeled:,} have no labels: {effect}")
 
 
-def _uris(names: Sequence[str] | None, model: Model) -> Sequence[str] | None:
-    """Return the labels of data as a model with a vocabulary calls them."""
-    if names is None or model.vocabulary is None:
-        return names
-    return model.vocabulary.uris(names)
+def _names(data: Dataset, model: Model) -> Sequence[str] | None:
+    """Return the labels of data as a model calls them: as URIs with a vocabulary, and by number if they are ids."""
+    if data.label_names is None:
+        return [str(j) for j in range(data.n_labels)] if model.integer_labels else None
+    return data.label_names if model.vocabulary is None else model.vocabulary.uris(data.label_names)
 
 
 def _ignored(split: Split, names: Sequence[str] | None, model: Model, shape: tuple[int, int]) -> csr_matrix | None:

@@ -24,14 +24,12 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
-_READING = "Reading data"
-
 Source = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (CSV, TSV or JSON Lines with `text` and `labels`, or XC), a folder of such files, or a name from"
-        " `lightdxml data list`.",
+        help="A file (CSV, TSV, JSON Lines or Parquet with `text` and `labels`, or XC), a folder of such files, or a"
+        " name from `lightdxml data list`.",
         show_default=False,
     ),
 ]
@@ -54,11 +52,7 @@ Tail = Annotated[
 Cutoff = Annotated[
     int, typer.Option("-k", help="Largest number of labels to measure; 1, 3, 5 and 10 are too, below it.", min=1)
 ]
-Separator = Annotated[
-    str,
-    typer.Option("--separator", help="Separates the labels in a cell of a CSV or TSV file.", rich_help_panel=_READING),
-]
-Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel=_READING)]
+Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel="Reading data")]
 
 _BARS = "▁▂▃▄▅▆▇█"
 # Characters of the widest cell that is not broken: three numbers, as in `lightdxml info`.
@@ -171,16 +165,6 @@ def seconds_of(text: str, option: str) -> float:
     return seconds
 
 
-def reading_options(separator: str, encoding: str) -> list[str]:
-    """Return the options with which data was read, without those at their defaults.
-
-    >>> reading_options(";", "utf-8")
-    ['--separator', ';']
-    """
-    given = (("--separator", separator, "|"), ("--encoding", encoding, "utf-8"))
-    return [word for option, value, default in given if value != default for word in (option, value)]
-
-
 def sparkline(counts: Sequence[int]) -> str:
     """Draw counts as a row of bars of logarithmic height.
 
@@ -212,7 +196,7 @@ def download_bar(title: str) -> Iterator[Any]:
 def label_as_json(model: Model, j: int) -> dict[str, object]:
     """Return a label for JSON: with a vocabulary its URI, name and notation, else its name or id."""
     if model.vocabulary is None:
-        return {"label": j if model.label_names is None else model.label_names[j]}
+        return {"label": model.given_label(j)}
     label = model.label(j)
     return {"uri": label.id, "label": label.name, "notation": label.notation or None}
 

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import numpy as np
 import typer
 
+from lightdxml.cli.decisions import ByFrequency, Least, Threshold, parse_threshold
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
-from lightdxml.cli.output import (
-    Encoding,
-    ModelFolder,
-    NJobs,
-    Tail,
-    distinct_names,
-    json_line,
-    label_as_json,
-    note,
-    printable,
-    warn,
-)
+from lightdxml.cli.output import ModelFolder, NJobs, Tail, note, warn
+from lightdxml.cli.predictions import To, check_target, writing
+from lightdxml.cli.reading import Reading, reading_for, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lightdxml.data.errors import DataError
-    from lightdxml.model.model import Model
 
-_WARNINGS = 10
+# Labels per document without a threshold and with one, and documents that cannot be read of which each is named.
+_DEFAULT_K, _DEEPEST, _WARNINGS = 5, 100, 10
 
 
+@with_reading
 def run(
     model: ModelFolder,
     file: Annotated[
@@ -40,13 +35,26 @@ def run(
             metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False
         ),
     ],
-    k: Annotated[int, typer.Option("-k", help="Labels per document, at most.", min=1)] = 5,
-    min_score: Annotated[float, typer.Option("--min-score", help="Omit labels with a lower score.")] = 0.0,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", help="Labels per document, at most. Default: 5; 100 with a threshold.", min=1, show_default=False
+        ),
+    ] = None,
+    threshold: Threshold = None,
+    by_frequency: ByFrequency = False,
     form: Annotated[
         Literal["auto", "lines", "jsonl", "csv"],
         typer.Option("--format", help="Format of texts; `auto` detects it."),
     ] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print a JSON object per document.")] = False,
+    to: Annotated[
+        To | None,
+        typer.Option(help="Format of predictions: `text` (default), `jsonl`, `csv` or `parquet`.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. Default: standard output.", metavar="FILE", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as `--to jsonl`.")] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
     include: Include = None,
@@ -61,13 +69,15 @@ def run(
             "--on-error", help="At a document that cannot be read: stop, or skip it with a warning and an empty answer."
         ),
     ] = "stop",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Predict the labels of documents, one line of output per document.
 
-    Texts are plain lines (one document per line), JSON Lines, or CSV with columns `text` and `title`, and `id` (Annif's
-    `document_id`) if documents have one. A model that was trained on features reads the text format of the Extreme
-    Classification repository (XC). Files may be compressed.
+    Texts are plain lines (one document per line), JSON Lines, or CSV or Parquet with columns `text` and `title`, and
+    `id` (Annif's `document_id`) if documents have one. The names of columns that training was given are the defaults.
+    A model that was trained on features reads the text format of the Extreme Classification repository (XC). Text files
+    may be compressed.
 
     Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
     system: a document is found in its file by the id or, without ids there, by the place.
@@ -78,41 +88,57 @@ def run(
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
-    from lightdxml.data.read import ReadOptions
+    from lightdxml.data.options import ReadOptions
     from lightdxml.model.model import check_tail
     from lightdxml.predictor import Predictor
 
-    ReadOptions(encoding=encoding)
+    if json and to not in (None, "jsonl"):
+        raise ValueError(f"--json is the same as --to jsonl, and --to is {to}: give one of them")
+    form_of_output: To = "jsonl" if json else to or "text"
+    check_target(form_of_output, out)
+    ReadOptions(**reading)
     _check_file(model, file)
+    if threshold is not None:
+        parse_threshold(threshold)
     check_tail(tail)
     check_options(other, weight)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
     rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
     second = SecondOpinion.of(other, weight, trained, rules)
-    show = _as_json if json else _as_text
-    with stream.opened(file) as source:
+    limit = k or (_DEFAULT_K if threshold is None else _DEEPEST)
+    found = Least.of(trained, threshold, by_frequency, trained.n_labels)
+    least = None if found is None else found.of_label.astype(np.float32).tolist()
+    options = ReadOptions(**reading_for(trained, reading))
+    assert options.label_separator is not None
+    with (
+        stream.opened(file) as source,
+        writing(form_of_output, out, trained, options.label_separator) as write,
+    ):
         batches = (
             stream.feature_batches(file, source, trained.n_features)
             if trained.vectorizer is None
-            else stream.text_batches(file, source, encoding, form)
+            else stream.text_batches(file, source, options, form)
         )
         predicted, skipped = 0, _Skipped()
         for batch in stream.until_error(batches) if on_error == "stop" else batches:
             predicted += len(batch.ids)
             ids = ["" if one is None else str(one) for one in batch.ids]
-            depth = k if second is None else second.depth(k)
+            depth = limit if second is None else second.depth(limit)
             labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
             if second is not None:
-                labels, scores = second.combine((labels, scores), batch.ids, k)
-            answers = enumerate(zip(batch.ids, labels.tolist(), scores.tolist(), strict=True))
-            for i, (document, row, values) in answers:
-                if i in batch.errors:
-                    sys.stdout.write(skipped.answer(document, batch.errors[i], json) + "\n")
-                    continue
-                pairs = [(j, score) for j, score in zip(row, values, strict=True) if j >= 0 and score >= min_score]
-                sys.stdout.write(show(trained, document, pairs) + "\n")
-            sys.stdout.flush()
+                labels, scores = second.combine((labels, scores), batch.ids, limit)
+            rows = [
+                [
+                    (j, score)
+                    for j, score in zip(row, values, strict=True)
+                    if j >= 0 and (least is None or score >= least[j])
+                ]
+                for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+            ]
+            errors = {place: str(error) for place, error in batch.errors.items()}
+            write(batch.ids, [[] if i in errors else row for i, row in enumerate(rows)], errors)
+            skipped.warn_of(batch.errors.values())
         skipped.note_rest()
     if predicted == 0:
         note(f"{file} has no documents")
@@ -133,33 +159,14 @@ class _Skipped:
     def __init__(self) -> None:
         self.count = 0
 
-    def answer(self, document: Any, error: DataError, json: bool) -> str:
-        """Warn of a document, and return the line that stands in the place of its labels."""
-        self.count += 1
-        if self.count <= _WARNINGS:
-            warn(f"{error}; skipped")
-        if not json:
-            return ""
-        return json_line({**({} if document is None else {"id": document}), "labels": [], "error": str(error)})
+    def warn_of(self, errors: Iterable[DataError]) -> None:
+        """Warn of documents."""
+        for error in errors:
+            self.count += 1
+            if self.count <= _WARNINGS:
+                warn(f"{error}; skipped")
 
     def note_rest(self) -> None:
         """Say how many documents were skipped without a warning."""
         if self.count > _WARNINGS:
             warn(f"{self.count - _WARNINGS:,} more documents that cannot be read were skipped")
-
-
-def _as_json(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
-    content: dict[str, Any] = {} if document is None else {"id": document}
-    content["labels"] = [{**label_as_json(model, j), "score": round(score, 6)} for j, score in found]
-    return json_line(content)
-
-
-def _as_text(model: Model, document: Any, found: list[tuple[int, float]]) -> str:
-    """Return labels and scores separated by tabs; tabs and line ends within names become spaces."""
-    names = distinct_names([model.label(j) for j, _ in found])
-    cells = [f"{_cell(name)} {score:.3f}" for name, (_, score) in zip(names, found, strict=True)]
-    return "\t".join(cells if document is None else [_cell(document), *cells])
-
-
-def _cell(name: Any) -> str:
-    return printable(" ".join(str(name).split()))

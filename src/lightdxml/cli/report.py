@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lightdxml.cli.measure import CUTS, cuts_up_to, match, warn_of_training_documents
-from lightdxml.cli.output import Cutoff, Encoding, ModelFolder, NJobs, Separator, reading_options, require_plots, say
+from lightdxml.cli.output import Cutoff, ModelFolder, NJobs, require_plots, say
+from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Matched
@@ -27,14 +28,15 @@ Out = Annotated[
 ]
 
 
+@with_reading
 def run(
     model: ModelFolder,
     data: Data,
     out: Out = None,
     k: Cutoff = CUTS[-1],
     n_jobs: NJobs = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Write an HTML report about a model.
 
@@ -51,17 +53,17 @@ def run(
     name, target = model.resolve().name, default_target(model) if out is None else out
     report.check_target(target)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
-    loaded = load_data(data, label_separator=separator, encoding=encoding)
+    loaded = load_data(data, **reading_for(estimator.model_, reading))
     # A file of test documents does not tell what the model was trained on.
     training_data = data if loaded.test is not None else "TRAINING-DATA"
-    reading = reading_options(separator, encoding)
-    cutoff = [] if k == CUTS[-1] else ["-k", str(k)]
+    options = reading_options({**estimator.model_.reading, **reading})
+    cutoff, given = [] if k == CUTS[-1] else ["-k", str(k)], reading_options(reading)
     commands = [
-        shlex.join([*_training_command(estimator.model_, training_data, model), *reading]),
-        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *reading]),
+        shlex.join([*_training_command(estimator.model_, training_data, model), *options]),
+        shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *given]),
     ]
     found = match(loaded, estimator.model_)
-    warn_of_training_documents(found, loaded, data, reading)
+    warn_of_training_documents(found, loaded, data, given)
     report.write(target, _subject(name, estimator, loaded, found, commands, k))
     say(f"The report is in {target}. Open it in a browser: {target.resolve().as_uri()}")
 

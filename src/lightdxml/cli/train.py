@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,18 +20,16 @@ import typer
 from lightdxml.cli.info import describe
 from lightdxml.cli.measure import inputs_of, note_gaps, split_command
 from lightdxml.cli.output import (
-    Encoding,
     Force,
     Json,
     NJobs,
-    Separator,
     Source,
     note,
     print_json,
-    reading_options,
     say,
     seconds_of,
 )
+from lightdxml.cli.reading import Reading, reading_options, with_reading
 from lightdxml.cli.settings import CommandWithSettings
 
 if TYPE_CHECKING:
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 # Its help lists all settings.
 COMMAND = CommandWithSettings
-# What may separate labels in a cell, and the fraction of labels that make it likely.
-_SEPARATORS, _MANY = (";", "|", ","), 0.5
 # Words of a text in a command that is suggested.
 _WORDS = 8
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
@@ -66,6 +63,7 @@ Seed = Annotated[
 
 
 # Help texts repeat the defaults of `Config`, which would take long to import; a test compares them.
+@with_reading
 def run(
     data: Source,
     model: NewModel,
@@ -148,8 +146,8 @@ def run(
     spill: Annotated[
         Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
     ] = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Train a model on the training documents of a data set.
 
@@ -186,16 +184,15 @@ def run(
     # The model of a training run that is resumed may be there: the run was stopped before its checkpoint was removed.
     if not force and not (resume and checkpoint is not None and is_in(checkpoint)):
         check_absent(model)
-    concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=encoding)
+    concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
-        loaded = load(data, label_separator=separator, encoding=encoding, memory_limit=limit)
-        _hint_at_separator(loaded)
+        loaded = load(data, **reading, memory_limit=limit)
         note_gaps(loaded.train, "they are training documents all the same")
         start = time.perf_counter()
         fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit["allow_different_machine"] = allow_different_machine
-        _fit(estimator, loaded, model, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
+        _fit(estimator, loaded, model, reading, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)
     if checkpoint is not None:
@@ -205,10 +202,10 @@ def run(
         return
     say(f"{loaded.name}: trained in {seconds:.1f} s.")
     _show_accuracy(estimator.model_, loaded)
-    reading = reading_options(separator, encoding)
+    options = reading_options(reading)
     if loaded.test is None:
-        say(f"To measure it on test documents, hold some out and train again: {split_command(data, reading)}")
-    say(f"The model is in {model}. Next: {_next_command(loaded, model, data, reading)}")
+        say(f"To measure it on test documents, hold some out and train again: {split_command(data, options)}")
+    say(f"The model is in {model}. Next: {_next_command(loaded, model, data, options)}")
 
 
 def _next_command(loaded: Dataset, model: Path, data: str, reading: list[str]) -> str:
@@ -255,15 +252,6 @@ def _settings(given: list[str]) -> dict[str, str]:
     return settings
 
 
-def _hint_at_separator(loaded: Dataset) -> None:
-    """Say so if labels look as if they were several that were not split."""
-    names, most = loaded.label_names, int(loaded.train.Y.getnnz(axis=1).max(initial=0))
-    for mark in _SEPARATORS if names is not None and most == 1 else ():
-        if sum(mark in name for name in names or ()) > _MANY * len(names or ()):
-            note(f"warning: no document has several labels, and most labels contain {mark!r}: is it the --separator?")
-            return
-
-
 def _hint_at_vocabulary(names: Sequence[str] | None, vocabulary: Vocabulary | None) -> None:
     """Say how many labels of the data are not in the vocabulary."""
     if names is None or vocabulary is None:
@@ -282,7 +270,12 @@ def _check_word_vectors(source: str | None) -> None:
         raise ValueError(f"there is no file {source}: give a file of word vectors, or `train`")
 
 
-def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None:
+def _remember(estimator: LightDXML, reading: Reading) -> None:
+    """Note in the model how its data was read."""
+    estimator.model_ = replace(estimator.model_, reading=reading)
+
+
+def _fit(estimator: LightDXML, loaded: Any, model: Path, reading: Reading, **options: Any) -> None:
     """Train; if training diverges, save the best model so far."""
     from lightdxml.persistence.checkpoint import is_in
     from lightdxml.training.callbacks import DivergedError
@@ -299,9 +292,11 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, **options: Any) -> None
         _hint_at_vocabulary(loaded.label_names, options["vocabulary"])
         names = {"label_names": loaded.label_names, "feature_names": loaded.feature_names, "ids": train.ids}
         estimator.fit(inputs_of(train), train.Y, dev=dev, **names, **options)
+        _remember(estimator, reading)
     except DivergedError as error:
         if error.kept is None:
             raise
+        _remember(estimator, reading)
         estimator.save(model)
         raise ValueError(f"{error} (the kept model is in {model})") from error
 

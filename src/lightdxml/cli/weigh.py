@@ -11,18 +11,16 @@ import typer
 from lightdxml.cli.measure import documents_of, split_command, warn_of_training_documents
 from lightdxml.cli.opinions import WITH_HELP, note_missing, read_opinions
 from lightdxml.cli.output import (
-    Encoding,
     Json,
     ModelFolder,
     NJobs,
-    Separator,
     Source,
     Tail,
     print_json,
     print_table,
-    reading_options,
     say,
 )
+from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from lightdxml.model.opinions import WeightPoint
 
 
+@with_reading
 def run(
     model: ModelFolder,
     data: Source,
@@ -44,8 +43,8 @@ def run(
     exclude: Exclude = None,
     include_branch: IncludeBranch = None,
     exclude_branch: ExcludeBranch = None,
-    separator: Separator = "|",
-    encoding: Encoding = "utf-8",
+    *,
+    reading: Reading,
 ) -> None:
     """Find the weight with which another system's scores are best blended with those of a model.
 
@@ -64,10 +63,10 @@ def run(
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
-    reading = reading_options(separator, encoding)
-    loaded = _dev(load_data(data, label_separator=separator, encoding=encoding), data, reading)
+    options = reading_options(reading)
+    loaded = _dev(load_data(data, **reading_for(estimator.model_, reading)), data, options)
     found = documents_of(loaded, estimator.model_, rules)
-    warn_of_training_documents(found, loaded, data, reading)
+    warn_of_training_documents(found, loaded, data, options)
     opinions = read_opinions(other, estimator.model_, rules)
     n = len(found.split)
     places = opinions.places(found.split.ids, n)

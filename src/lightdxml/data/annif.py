@@ -19,8 +19,9 @@ from lightdxml.data.documents import SplitBuilder
 from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import text_lines, writing_text
 from lightdxml.data.labels import LabelIndex, names_of_rows
+from lightdxml.data.options import Columns
 
-_COLUMNS = ("document_id", "title", "text", "subject_uris")
+_COLUMNS = Columns(id="document_id", labels="subject_uris")
 _BRACKETED = re.compile(r"<[^<>]+>")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>]+")
 # What a word after the tab must be to tell a TSV from other text.
@@ -41,7 +42,7 @@ def is_tsv(line: str) -> bool:
 
 def is_csv(header: str) -> bool:
     """Return whether a line names the columns `text` and `subject_uris`."""
-    return table.labeled_delimiter(header, _COLUMNS[-1]) is not None
+    return table.labeled_delimiter(header, _COLUMNS) is not None
 
 
 def is_uri(label: str) -> bool:
@@ -69,8 +70,8 @@ def read_csv(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
     """Read a table with columns `text` and `subject_uris`, and optionally `title` and `document_id`."""
     documents = SplitBuilder(path)
     for number, row in table.file_rows(path, encoding, _COLUMNS):
-        labels = index.ids(_uris(path, number, row["subject_uris"]))
-        documents.add(number, row.get("document_id"), (row.get("title"), row.get("text")), labels)
+        labels = index.ids(_uris(path, number, row[_COLUMNS.labels]))
+        documents.add(number, *table.id_and_texts(row, _COLUMNS), labels)
     return documents.split(len(index.names))
 
 

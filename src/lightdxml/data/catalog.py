@@ -9,25 +9,31 @@ from pathlib import Path
 from lightdxml.data import registry, see_also
 from lightdxml.data.dataset import Dataset
 from lightdxml.data.errors import DataError
-from lightdxml.data.read import ReadOptions, load_path
+from lightdxml.data.options import ReadOptions
+from lightdxml.data.read import load_path
 
-_SUFFIXES = (".gz", ".zst", ".txt", ".csv", ".tsv", ".jsonl")
+_SUFFIXES = (".gz", ".zst", ".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
 
 
 def load(
     source: str | Path,
     *,
-    label_separator: str = "|",
+    label_separator: str | None = None,
     encoding: str = "utf-8",
+    text_column: str | None = None,
+    title_column: str | None = None,
+    label_column: str | None = None,
+    id_column: str | None = None,
     split: int = 0,
     memory_limit: int | None = None,
 ) -> Dataset:
     r"""Load a data set from a file, a folder, or by name.
 
     The content of a file tells its format: XC text with or without a header, XC matrices (features and labels in two
-    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV, or one of Annif's
-    corpora (TSV, CSV, JSON Lines, or a folder of `.txt` with `.key` or `.tsv`). Files may be plain, `.gz` or `.zst`.
+    files), the old XC form with split files, SciPy's npz, JSON Lines, XC raw-text JSON, CSV or TSV, Parquet, a Hugging
+    Face data set that was saved to disk, or one of Annif's corpora (TSV, CSV, JSON Lines, or a folder of `.txt` with
+    `.key` or `.tsv`). Text files may be plain, `.gz` or `.zst`.
 
     Parameters
     ----------
@@ -35,9 +41,12 @@ def load(
         A path or a name. `see-also` is built on this machine; other names are folders in the cache, where
         `lightdxml data get NAME` puts them. A single file is the training split.
     label_separator
-        The separator between the labels in a cell of a CSV or TSV.
+        The separator between the labels in a cell. None is `|`, and an error if another one seems to separate them.
+        Cells that are lists, as JSON or Python writes them, need none.
     encoding
         The encoding of text files.
+    text_column, title_column, label_column, id_column
+        The names of the columns of tables, or of the fields of JSON; None for `text`, `title`, `labels` and `id`.
     split
         The column of the old form's split files, counted from 0.
     memory_limit
@@ -61,7 +70,8 @@ def load(
     >>> data.train.Y.toarray().tolist()
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     """
-    options = ReadOptions(label_separator, encoding, split, memory_limit)
+    columns = (text_column, title_column, label_column, id_column)
+    options = ReadOptions(label_separator, encoding, *columns, split, memory_limit)
     if not str(source):
         raise DataError("''", "an empty name", "a path or the name of a data set")
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises

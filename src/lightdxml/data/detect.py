@@ -9,15 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from lightdxml.data import annif, npz, table
+from lightdxml.data import annif, arrow, npz, table
 from lightdxml.data.errors import DataError, excerpt, shortened
 from lightdxml.data.files import base_name, byte_lines, decode, first_line, reading
 from lightdxml.data.jsonl import parse_record
+from lightdxml.data.options import DEFAULT_COLUMNS, Columns, ReadOptions
 from lightdxml.data.xc_text import parse_header
 
 Format = Literal[
     "xc-text", "xc-matrix", "svmlight", "npz", "jsonl", "xc-json", "table",
-    "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt",
+    "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt", "parquet", "arrow",
 ]  # fmt: skip
 Part = Literal["train", "test", "dev"]
 Side = Literal["X", "Y"]
@@ -33,20 +34,22 @@ _SIDES: dict[str, Side] = {
 }
 _FORMATS = (
     "XC text (a first line of three numbers), svmlight lines, a matrix (two numbers), JSON Lines with labels, "
-    "XC raw-text JSON, .npz, a CSV or TSV with columns text and labels, or a corpus of Annif"
+    "XC raw-text JSON, .npz, a CSV, TSV or Parquet file with columns text and labels, or a corpus of Annif"
 )
 # svmlight has no signature: a line that starts like a number or a comment is taken for it.
 _SVMLIGHT = re.compile(rb"[-+]?\d|#")
 # All that lines of numbers may contain, and how many of them decide where the first one can be text.
 _NUMERIC_LINE = re.compile(rb"[-+.,:\deE\s]*(#.*)?", re.S)
 _LINES = 100
+_DEFAULT = ReadOptions()
 _ABOUT = re.compile(r"(read.?me|licen[sc]e|copying|notice|change(s|log)|about|citation).*")
 
 
-def detect(path: Path, encoding: str = "utf-8") -> Format:
-    """Return the format of a file; its first line decides. A folder is one of documents."""
+def detect(path: Path, options: ReadOptions = _DEFAULT) -> Format:
+    """Return the format of a file; its first line decides. A folder is one of documents, or a saved data set."""
     if path.is_dir():
-        return "annif-txt"
+        return "arrow" if arrow.is_saved(path) else "annif-txt"
+    encoding, columns = options.encoding, options.columns
     line = first_line(path)
     start = line.lstrip()
     if not line:
@@ -54,11 +57,13 @@ def detect(path: Path, encoding: str = "utf-8") -> Format:
     if line.startswith(npz.MAGIC):
         _check_archive(path)
         return "npz"
+    if line.startswith(arrow.MAGIC):
+        return "parquet"
     text = line.decode(encoding, errors="replace")
-    if annif.is_tsv(text) and not _is_other_than_tsv(path, text):
+    if annif.is_tsv(text) and not _is_other_than_tsv(path, text, columns):
         return "annif-tsv"
     if start.startswith(b"{"):
-        return _json_format(path, decode(path, 1, start, encoding))
+        return _json_format(path, decode(path, 1, start, encoding), columns)
     if _SVMLIGHT.match(start):
         header = parse_header(path, line)
         if header is None:
@@ -66,21 +71,19 @@ def detect(path: Path, encoding: str = "utf-8") -> Format:
         return "xc-matrix" if header.n_labels is None else "xc-text"
     if start.startswith(b"["):
         raise DataError(path, "a JSON array", "one JSON object per line", line=1)
-    if table.labeled_delimiter(text):
+    if table.labeled_delimiter(text, columns):
         return "table"
     if annif.is_csv(text):
         return "annif-csv"
-    columns = table.guess_columns(text)
-    if len(columns) > 1:
-        found = f"the columns {shortened(', '.join(columns))}"
-        raise DataError(path, found, "columns named text (or title) and labels: rename them", line=1)
+    if len(table.guess_columns(text)) > 1:
+        raise table.missing_columns(path, text, columns)
     raise DataError(path, f"{excerpt(line.strip())}, an unknown format", _FORMATS, line=1)
 
 
-def _is_other_than_tsv(path: Path, line: str) -> bool:
+def _is_other_than_tsv(path: Path, line: str, columns: Columns) -> bool:
     """Return whether a first line with a tab, and perhaps URIs, may be one of a format that has a signature."""
     return (
-        table.labeled_delimiter(line) is not None
+        table.labeled_delimiter(line, columns) is not None
         or annif.is_csv(line)
         or (line.lstrip().startswith("{") and line.rstrip().endswith("}"))
         or (_SVMLIGHT.match(line.lstrip().encode()) is not None and _is_numeric(path))
@@ -98,18 +101,18 @@ def _first_lines(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def is_data(path: Path, encoding: str) -> bool:
+def is_data(path: Path, options: ReadOptions) -> bool:
     """Return whether a file among documents is data, and not a document that starts with a number or has a tab."""
-    kind = detect_or_none(path, encoding)
+    kind = detect_or_none(path, options)
     if kind in ("xc-text", "xc-matrix", "svmlight"):
         return _is_numeric(path) and any(b":" in line for line in _first_lines(path))
     return kind not in (None, "annif-tsv")
 
 
-def detect_or_none(path: Path, encoding: str = "utf-8") -> Format | None:
+def detect_or_none(path: Path, options: ReadOptions = _DEFAULT) -> Format | None:
     """Return the format of a file, or None if it is not data."""
     try:
-        return detect(path, encoding)
+        return detect(path, options)
     except DataError:
         return None
 
@@ -127,16 +130,19 @@ def _check_archive(path: Path) -> None:
         raise DataError(path, "a zip archive", "its content: unpack it first")
 
 
-def _json_format(path: Path, line: str) -> Format:
+def _json_format(path: Path, line: str, columns: Columns) -> Format:
     record = parse_record(path, 1, line)
-    if "target_ind" in record:
+    if "target_ind" in record and columns.labels == DEFAULT_COLUMNS.labels:
         return "xc-json"
-    if "labels" in record:
+    if columns.labels in record:
         return "jsonl"
     if "subjects" in record or "document_id" in record:
         return "annif-jsonl"
-    found = f"JSON with the fields {', '.join(record)}"
-    raise DataError(path, found, "a field labels, target_ind or subjects", line=1)
+    found = f"JSON with the fields {shortened(', '.join(record))}"
+    if columns.labels != DEFAULT_COLUMNS.labels:
+        raise DataError(path, found, f"a field {columns.labels}: check --label-column", line=1)
+    expected = "a field labels, target_ind or subjects: give its name, as in --text-column NAME --label-column NAME"
+    raise DataError(path, found, expected, line=1)
 
 
 def is_about(path: Path) -> bool:

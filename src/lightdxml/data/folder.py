@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from lightdxml.data import annif_txt
+from lightdxml.data import annif_txt, arrow
 from lightdxml.data.detect import Part, detect_or_none, is_about, is_data, name_words, part_of
 from lightdxml.data.files import base_name, check_link, entries
+from lightdxml.data.options import ReadOptions
 
 _LABEL_NAMES = re.compile(r"(labels?|label_names|lbl(\.raw)?|yf)\.(txt|json)|output-items\.txt")
 _FEATURE_NAMES = re.compile(r"(vocab|vocabulary|features|feature_names|xf)\.(txt|json)")
 _FILTERS = re.compile(r"filter.*\.txt")
 _SPLITS = re.compile(r".*(?P<part>trn?|tst|te|train|test)_?split.*\.txt")
-_DATA_SUFFIX = re.compile(r".*\.(txt|svm|svmlight|libsvm|dat|data|npz|jsonl|ndjson|json|csv|tsv)")
+_DATA_SUFFIX = re.compile(r".*\.(txt|svm|svmlight|libsvm|dat|data|npz|jsonl|ndjson|json|csv|tsv|parquet)")
 
 
 @dataclass
@@ -47,14 +48,16 @@ class FolderFiles:
             self.others.append(path)
 
 
-def scan(folder: Path, encoding: str = "utf-8") -> FolderFiles:
-    """Return the files of a folder by role. A folder of documents, one file each, is a part as a file is."""
+def scan(folder: Path, options: ReadOptions) -> FolderFiles:
+    """Return the files of a folder by role. A folder of documents, or a saved data set, is a part as a file is."""
+    if saved := arrow.saved_parts(folder):
+        return FolderFiles(parts={part: [path] for name, path in saved.items() if (part := part_of(Path(name)))})
     files = _by_names(folder)
-    if _is_document_folder(folder, files, encoding):
+    if _is_document_folder(folder, files, options):
         return FolderFiles(parts={"train": [folder]})
     if not files.parts and not files.splits:
         # No name indicates a split: a single data file, or a single pair of matrices, is the training split.
-        kinds = {path: detect_or_none(path, encoding) for path in files.others}
+        kinds = {path: detect_or_none(path, options) for path in files.others}
         older = [path for path, kind in kinds.items() if kind and not kind.startswith("annif")]
         if data := older or [path for path, kind in kinds.items() if kind]:
             files.parts["train"] = data
@@ -77,12 +80,12 @@ def _by_names(folder: Path) -> FolderFiles:
     return files
 
 
-def _is_document_folder(folder: Path, files: FolderFiles, encoding: str) -> bool:
+def _is_document_folder(folder: Path, files: FolderFiles, options: ReadOptions) -> bool:
     """Return whether the files of a folder are documents with their labels, and not files of another format."""
     if not annif_txt.holds_documents(folder):
         return False
     candidates = chain(*files.parts.values(), files.splits.values(), files.others)
-    return not any(is_data(path, encoding) for path in candidates)
+    return not any(is_data(path, options) for path in candidates)
 
 
 def _document_parts(folder: Path) -> dict[Part, list[Path]]:

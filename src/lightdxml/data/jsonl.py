@@ -1,30 +1,38 @@
 """JSON Lines, in two forms: with label names, and the raw text of the Extreme Classification repository.
 
-The first has objects `{"id", "title", "text", "labels"}`, the second `{"uid", "title", "content", "target_ind",
-"target_rel"}`, whose labels are ids with relevances.
+The first has objects `{"id", "title", "text", "labels"}`, or with fields of other names. The second has objects
+`{"uid", "title", "content", "target_ind", "target_rel"}`, whose labels are ids with relevances.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lightdxml.data.cells import labels_of_cell, listed
 from lightdxml.data.dataset import Split
 from lightdxml.data.documents import SplitBuilder
-from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.errors import DataError, excerpt, shortened
 from lightdxml.data.files import text_lines, writing_text
 from lightdxml.data.labels import LabelIndex, names_of_rows
+from lightdxml.data.options import ReadOptions, expected_columns
 from lightdxml.data.xc_text import ID_LIMIT
 
 
-def read(path: Path, index: LabelIndex, encoding: str = "utf-8") -> Split:
+def read(path: Path, index: LabelIndex, options: ReadOptions) -> Split:
     """Read documents with named labels; the index assigns the label ids."""
-    documents = SplitBuilder(path)
-    for number, record in records(path, encoding):
-        texts = title_and_body(path, number, record, "text")
-        documents.add(number, record.get("id"), texts, index.ids(_label_names(path, number, record)))
+    documents, columns = SplitBuilder(path), options.columns
+    seen: set[str] = set()
+    for number, record in records(path, options.encoding):
+        seen.update(record)
+        texts = title_and_body(path, number, record, columns.text, columns.title)
+        document_id = None if columns.id is None else record.get(columns.id)
+        labels = _label_names(path, number, record, columns.labels, options.label_separator)
+        documents.add(number, document_id, texts, index.ids(labels))
+    if columns.missing_in(seen):
+        raise DataError(path, f"the fields {shortened(', '.join(sorted(seen)))}", expected_columns(columns, seen))
     return documents.split(len(index.names))
 
 
@@ -60,22 +68,37 @@ def parse_record(path: Path, number: int, line: str) -> Mapping[str, Any]:
     return record
 
 
-def title_and_body(path: Path, number: int, record: Mapping[str, Any], body: str) -> tuple[str | None, str | None]:
-    """Return the title of a record and its body, the field with this name. At least one of them must exist."""
-    values = {name: record.get(name) for name in ("title", body)}
-    for name, value in values.items():
+def _shown(value: Any) -> str:
+    """Return a value as JSON, in which some values of other tables are strings."""
+    return json.dumps(value, default=str)
+
+
+def title_and_body(
+    path: Path, number: int, record: Mapping[str, Any], body: str, title: str | None = "title"
+) -> tuple[str | None, str | None]:
+    """Return the title of a record and its body, the fields with these names. At least one of them must exist."""
+    names = [name for name in (title, body) if name is not None]
+    for name in names:
+        value = record.get(name)
         if value is not None and not isinstance(value, str):
-            raise DataError(path, f"{name} {excerpt(json.dumps(value))}", f"a string as {name}", line=number)
-    if values["title"] is None and values[body] is None:
-        raise DataError(path, f"a document without title and {body}", "at least one of them", line=number)
-    return values["title"], values[body]
+            raise DataError(path, f"{name} {excerpt(_shown(value))}", f"a string as {name}", line=number)
+    if all(record.get(name) is None for name in names):
+        expected = "at least one of them" if len(names) > 1 else "it"
+        expected += "" if body in ("text", "content") else " (check --text-column)"
+        raise DataError(path, f"a document without {' and '.join(names)}", expected, line=number)
+    return None if title is None else record.get(title), record.get(body)
 
 
-def _label_names(path: Path, number: int, record: Mapping[str, Any]) -> list[str]:
-    names = record.get("labels")
+def _label_names(
+    path: Path, number: int, record: Mapping[str, Any], field: str, separator: str | None
+) -> Iterable[str]:
+    names = record.get(field)
+    if isinstance(names, str):
+        names = listed(names) if separator is None else labels_of_cell(names, separator)
     if not isinstance(names, list):
-        found = f"labels {excerpt(json.dumps(names))}" if "labels" in record else "no labels"
-        raise DataError(path, found, "labels as a list of names, [] for none", line=number)
+        found = f"{field} {excerpt(json.dumps(record[field]))}" if field in record else f"no {field}"
+        expected = f"{field} as a list of names, [] for none (or --separator, if they are in one string)"
+        raise DataError(path, found, expected, line=number)
     for name in names:
         if isinstance(name, bool) or not isinstance(name, str | int) or name == "":
             raise DataError(path, f"label {excerpt(json.dumps(name))}", "a name that is not empty", line=number)

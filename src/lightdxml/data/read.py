@@ -7,54 +7,33 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lightdxml.data import annif, annif_txt, id_files, jsonl, npz, table, xc_text
+from lightdxml.data import annif, annif_txt, arrow, id_files, jsonl, npz, table, xc_text
+from lightdxml.data.cells import SEPARATOR, likely_separator
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
 from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
-from lightdxml.data.errors import DataError
+from lightdxml.data.errors import DataError, excerpt
 from lightdxml.data.files import base_name, entries, reading_bytes
 from lightdxml.data.folder import FolderFiles, innermost, scan
 from lightdxml.data.labels import LabelIndex, ordered_names, read_names, widen
+from lightdxml.data.options import ReadOptions
 from lightdxml.resources.system import check_memory
 
 _MATRICES = ("xc-matrix", "npz")
 # Formats that state the number of features and labels, and formats that give labels by name.
 _SIZED = ("xc-text", "xc-matrix", "npz")
-_NAMED = ("jsonl", "table", "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt")
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """What a file cannot tell: the label separator in a cell, the encoding, the column of old split files.
-
-    And the most memory that the process may take, None for what the machine has.
-    """
-
-    label_separator: str = "|"
-    encoding: str = "utf-8"
-    split: int = 0
-    memory_limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.label_separator:
-            raise ValueError("label_separator is empty: give at least one character")
-        if self.split < 0:
-            raise ValueError(f"split is {self.split}: splits are counted from 0")
-        try:
-            b"a".decode(self.encoding)
-        except UnicodeDecodeError:
-            pass  # a known encoding with more than one byte per character
-        except LookupError as error:
-            message = f"encoding {self.encoding!r} is unknown: common ones are utf-8, latin-1 and cp1252"
-            raise ValueError(message) from error
+_NAMED = ("jsonl", "table", "parquet", "arrow", "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt")
+# A part may be several files of these formats.
+_SHARDS = ("parquet",)
 
 
 @dataclass(frozen=True)
 class _Part:
-    """One split as it was read."""
+    """One split as it was read. Labels in cells are strings, which may have been split wrongly."""
 
     split: Split
     file: Path
     format: Format
+    has_cells: bool = False
 
 
 _Parts = dict[Part, _Part]
@@ -74,11 +53,25 @@ def _load_file(path: Path, options: ReadOptions) -> Dataset:
     index = LabelIndex()
     part = _read_part(path, "train", [path], index, options)
     names = index.names if part.format in _NAMED else None
+    _check_separator(path, {"train": part}, index.names, options)
     return _combine(path, base_name(path).partition(".")[0], {"train": part}, names, None)
 
 
+def _check_separator(path: Path, parts: _Parts, names: Sequence[str], options: ReadOptions) -> None:
+    """Raise a `DataError` if labels look as if they were several that were not split."""
+    if options.label_separator is not None or not all(one.has_cells for one in parts.values()):
+        return
+    if any(one.split.Y.getnnz(axis=1).max(initial=0) > 1 for one in parts.values()):
+        return
+    if (mark := likely_separator(names)) is not None:
+        example = next(name for name in names if mark in name)
+        found = f"one label per document, and {mark!r} in labels such as {excerpt(example)}"
+        remedy = f'--separator "{mark}", or --separator "{SEPARATOR}" if these are single labels'
+        raise DataError(path, found, f"the separator of labels (label_separator in Python): {remedy}")
+
+
 def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
-    files = scan(folder, options.encoding)
+    files = scan(folder, options)
     label_names = read_names(files.label_names, options.encoding) if files.label_names else None
     feature_names = ordered_names(read_names(files.feature_names, options.encoding)) if files.feature_names else None
     index = LabelIndex(label_names or ())
@@ -91,6 +84,7 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
     if "train" not in parts:
         seen = ", ".join(path.name for path in entries(folder)[:8]) or "nothing"
         raise DataError(folder, seen, "a file with train or trn in its name, or a single file of a known format")
+    _check_separator(folder, parts, index.names, options)
     train = parts["train"]
     if train.format in _NAMED:
         shown = label_names if isinstance(label_names, dict) else {}
@@ -103,20 +97,28 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
 
 def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelIndex, options: ReadOptions) -> _Part:
     """Read the file, or the pair of feature and label matrices, of one split."""
-    kinds = [detect(path, options.encoding) for path in files]
-    for path in files:
-        read = annif_txt.files(path) if path.is_dir() else [path]
+    kinds = [detect(path, options) for path in files]
+    for path, kind in zip(files, kinds, strict=True):
+        read = arrow.files(path) if kind == "arrow" else annif_txt.files(path) if path.is_dir() else [path]
         check_memory(f"reading {path}", reading_bytes(*read), options.memory_limit)
     if all(kind in _MATRICES for kind in kinds):
         return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
+    if all(kind in _SHARDS for kind in kinds):
+        return _arrow_part(files, files[0], kinds[0], index, options)
     if len(files) > 1:
         names = " and ".join(path.name for path in files)
         raise DataError(folder, f"several files for {part}: {names}", "one file, or one X and one Y")
-    return _Part(_read_file(files[0], kinds[0], index, options), files[0], kinds[0])
+    if kinds[0] == "arrow":
+        return _arrow_part(arrow.files(files[0]), files[0], kinds[0], index, options)
+    return _Part(_read_file(files[0], kinds[0], index, options), files[0], kinds[0], kinds[0] == "table")
+
+
+def _arrow_part(files: Sequence[Path], file: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> _Part:
+    split = arrow.read(files, index, options)
+    return _Part(split, file, kind, arrow.has_cells(files[0], options.columns))
 
 
 _NAMED_READERS: dict[Format, Callable[[Path, LabelIndex, str], Split]] = {
-    "jsonl": jsonl.read,
     "annif-tsv": annif.read_tsv,
     "annif-csv": annif.read_csv,
     "annif-jsonl": annif.read_jsonl,
@@ -127,8 +129,10 @@ _NAMED_READERS: dict[Format, Callable[[Path, LabelIndex, str], Split]] = {
 def _read_file(path: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> Split:
     if kind in _NAMED_READERS:
         return _NAMED_READERS[kind](path, index, options.encoding)
+    if kind == "jsonl":
+        return jsonl.read(path, index, options)
     if kind == "table":
-        return table.read(path, index, options.label_separator, options.encoding)
+        return table.read(path, index, options)
     if kind == "xc-json":
         return jsonl.read_xc(path, options.encoding)
     X, Y = xc_text.read_labeled(path)
@@ -153,7 +157,7 @@ def _read_pair(folder: Path, files: dict[Path, Format]) -> Split:
 
 def _read_old_form(folder: Path, files: FolderFiles, options: ReadOptions) -> _Parts:
     """Read one file of all documents, and split files that list the documents of train and test."""
-    candidates = [path for path in files.others if detect_or_none(path, options.encoding) == "xc-text"]
+    candidates = [path for path in files.others if detect_or_none(path, options) == "xc-text"]
     if len(candidates) != 1:
         names = ", ".join(path.name for path in candidates) or "no data file"
         raise DataError(folder, f"split files with {names}", "one data file with a header of three numbers")

@@ -7,14 +7,15 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, dropwhile
+from itertools import chain, dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
-from lightdxml.data import annif, files, table, xc_text
+from lightdxml.data import annif, arrow, files, table, xc_text
 from lightdxml.data.dataset import Texts
-from lightdxml.data.errors import DataError, shortened
+from lightdxml.data.errors import DataError
 from lightdxml.data.jsonl import parse_record, title_and_body
+from lightdxml.data.options import Columns, ReadOptions
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -23,6 +24,7 @@ TextForm = Literal["auto", "lines", "jsonl", "csv"]
 _READ_BYTES = 1 << 20
 _BATCH_DOCUMENTS = 4096
 _BLANK_CHUNKS = 100
+_DEFAULT = ReadOptions()
 
 
 class Line(NamedTuple):
@@ -59,7 +61,10 @@ def until_error(batches: Iterable[Batch]) -> Iterator[Batch]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, plain or compressed; `-` is standard input."""
+    """Open a file, plain or compressed; `-` is standard input. The files of a saved data set are opened later."""
+    if arrow.is_saved(path):
+        yield io.BytesIO()
+        return
     if str(path) != "-":
         with files.reading(path) as stream:
             yield stream
@@ -73,10 +78,12 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: TextForm = "auto") -> Iterator[Batch]:
-    r"""Yield texts from JSON Lines, a table, or plain lines; "auto" decides by the first lines and the file name.
+def text_batches(
+    path: Path, stream: BinaryIO, options: ReadOptions = _DEFAULT, form: TextForm = "auto"
+) -> Iterator[Batch]:
+    r"""Yield texts from JSON Lines, a table, Parquet, or plain lines; "auto" decides by the content and the file name.
 
-    A blank line among plain lines is an empty document: there is one prediction per line.
+    A blank line among plain lines is an empty document: there is one prediction per line. Labels are not read.
 
     Examples
     --------
@@ -84,22 +91,26 @@ def text_batches(path: Path, stream: BinaryIO, encoding: str = "utf-8", form: Te
     >>> list(batch.documents)
     ['a cat', '', 'a dog']
     """
-    chunks = _decoded_chunks(path, stream, encoding)
+    columns = options.columns
+    if form == "auto" and (arrow.is_parquet(path) or arrow.is_saved(path)):
+        yield from _arrow_batches(path, columns)
+        return
+    chunks = _decoded_chunks(path, stream, options.encoding)
     seen: list[list[Line]] = []
     first: list[str] = []
     # After that many blank lines the form is decided without them: they might never end. Only what may be the header
     # of a table waits for the next line.
-    while (not first or (form == "auto" and len(first) == 1 and table.text_delimiter(first[0]))) and (
+    while (not first or (form == "auto" and len(first) == 1 and _may_be_header(first[0], columns))) and (
         len(seen) < _BLANK_CHUNKS and (chunk := next(chunks, None))
     ):
         seen.append(chunk)
         first += [line.text for line in chunk if line.text.strip()]
     chunks = chain(seen, chunks)
-    form = _detect_form(path, first) if form == "auto" else form
+    form = _detect_form(path, first, columns) if form == "auto" else form
     if form == "jsonl":
-        yield from _json_batches(path, chunks)
+        yield from _json_batches(path, chunks, columns)
     elif form == "csv":
-        yield from _table_batches(path, chunks, first[0] if first else "")
+        yield from _table_batches(path, chunks, first[0] if first else "", columns)
     else:
         for lines in chunks:
             yield _plain_batch(lines)
@@ -110,47 +121,51 @@ def _plain_batch(lines: list[Line]) -> Batch:
     return Batch(Texts([line.text.rstrip("\r\n") for line in lines]), [None] * len(lines), errors)
 
 
-def _detect_form(path: Path, first: list[str]) -> TextForm:
-    """Return the form of lines from the first one that is not blank."""
+def _may_be_header(line: str, columns: Columns) -> bool:
+    return table.text_delimiter(line, columns.to_predict()) is not None
+
+
+def _detect_form(path: Path, first: list[str], columns: Columns) -> TextForm:
+    """Return the form of lines from the first ones that are not blank."""
     if first and first[0].lstrip().startswith("{"):
         return "jsonl"
-    return "csv" if files.base_name(path).endswith((".csv", ".tsv")) or table.is_table(first) else "lines"
+    is_table = files.base_name(path).endswith((".csv", ".tsv")) or table.is_table(first, columns.to_predict())
+    return "csv" if is_table else "lines"
 
 
-def _json_batches(path: Path, chunks: Iterable[list[Line]]) -> Iterator[Batch]:
+def _json_batches(path: Path, chunks: Iterable[list[Line]], columns: Columns) -> Iterator[Batch]:
     for lines in chunks:
-        documents = [_json_document(path, line) for line in lines if line.text.strip()]
+        documents = [_json_document(path, line, columns) for line in lines if line.text.strip()]
         if documents:
             yield _batch(documents)
 
 
-def _json_document(path: Path, line: Line) -> _Document:
+def _json_document(path: Path, line: Line, columns: Columns) -> _Document:
     """Return the document of a line, or an empty one with what is wrong with it."""
     document_id = None
     try:
         if line.error is not None:
             raise line.error
         record = parse_record(path, line.number, line.text)
-        document_id = _document_id(record)
-        title, body = title_and_body(path, line.number, record, "text")
+        document_id = _document_id(record, columns)
+        title, body = title_and_body(path, line.number, record, columns.text, columns.title)
     except DataError as error:
         return _Document(document_id, error=error)
     return _Document(document_id, title or "", body or "")
 
 
-def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str) -> Iterator[Batch]:
-    delimiter = table.text_delimiter(header)
+def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str, columns: Columns) -> Iterator[Batch]:
+    delimiter = table.text_delimiter(header, columns.to_predict())
     if delimiter is None and annif.is_tsv(header):
         yield from _annif_batches(chunks)
         return
     if delimiter is None:
-        found = f"the columns {shortened(', '.join(table.guess_columns(header)))}"
-        raise DataError(path, found, "a column named text (or title): rename it", line=1)
+        raise table.missing_columns(path, header, columns.to_predict(), with_labels=False)
     lines = dropwhile(lambda line: not line.text.strip(), chain.from_iterable(chunks))
     part: list[_Document] = []
     try:
         # Cells may contain line ends, so only the table reader knows where a document ends.
-        for document in _table_documents(path, lines, delimiter):
+        for document in _table_documents(path, lines, delimiter, columns):
             part.append(document)
             if len(part) == _BATCH_DOCUMENTS:
                 yield _batch(part)
@@ -164,9 +179,16 @@ def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str) -> Ite
         yield _batch(part)
 
 
-def _table_documents(path: Path, lines: Iterator[Line], delimiter: str) -> Iterator[_Document]:
+def _arrow_batches(path: Path, columns: Columns) -> Iterator[Batch]:
+    files = arrow.files(path) if path.is_dir() else [path]
+    documents = chain.from_iterable(arrow.documents(file, columns) for file in files)
+    while part := list(islice(documents, _BATCH_DOCUMENTS)):
+        yield _batch([_Document(document_id, title or "", body or "") for document_id, (title, body) in part])
+
+
+def _table_documents(path: Path, lines: Iterator[Line], delimiter: str, columns: Columns) -> Iterator[_Document]:
     """Yield the documents of a table."""
-    header = next(lines)
+    header, names = next(lines), columns.lowered()
     if header.error is not None:
         raise header.error
     undecoded: list[DataError] = []
@@ -177,16 +199,17 @@ def _table_documents(path: Path, lines: Iterator[Line], delimiter: str) -> Itera
                 undecoded.append(line.error)
             yield line.number, line.text
 
-    for _, row in table.rows_and_errors(path, chain([(header.number, header.text)], numbered()), delimiter):
+    for _, row in table.rows_and_errors(path, chain([(header.number, header.text)], numbered()), delimiter, columns):
         # The reader has taken the lines of this row, and no others.
         error = undecoded[0] if undecoded else None
         undecoded.clear()
         if isinstance(row, DataError):
             yield _Document(None, error=error or row)
         elif error is not None:
-            yield _Document(_document_id(row), error=error)
+            yield _Document(_document_id(row, names), error=error)
         else:
-            yield _Document(_document_id(row), row.get("title", ""), row.get("text", ""))
+            title, body = table.id_and_texts(row, names)[1]
+            yield _Document(_document_id(row, names), title or "", body or "")
 
 
 def _annif_batches(chunks: Iterable[list[Line]]) -> Iterator[Batch]:
@@ -197,9 +220,9 @@ def _annif_batches(chunks: Iterable[list[Line]]) -> Iterator[Batch]:
             yield _plain_batch([line._replace(text=line.text.partition("\t")[0]) for line in lines])
 
 
-def _document_id(record: Mapping[str, Any]) -> Any:
+def _document_id(record: Mapping[str, Any], columns: Columns) -> Any:
     """Return the id of a document; Annif's corpora call it otherwise."""
-    return record.get("id", record.get("document_id"))
+    return None if columns.id is None else record.get(columns.id, record.get("document_id"))
 
 
 class _Document(NamedTuple):

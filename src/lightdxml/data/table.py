@@ -1,51 +1,54 @@
-"""CSV and TSV with columns `text` and `labels`, and optionally `title` and `id`. A separator splits the labels."""
+"""CSV and TSV with columns `text` and `labels`, and optionally `title` and `id`, or with columns of other names."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
+from lightdxml.data.cells import labels_of_cell
 from lightdxml.data.dataset import Split
 from lightdxml.data.documents import SplitBuilder
-from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.errors import DataError, excerpt, shortened
 from lightdxml.data.files import text_lines
 from lightdxml.data.labels import LabelIndex
+from lightdxml.data.options import DEFAULT_COLUMNS, Columns, ReadOptions, expected_columns
 
 _LONGEST_CELL = 2**31 - 1
 _DELIMITERS = (",", "\t", ";")
-_COLUMNS = ("id", "title", "text", "labels")
 # The name of a column, perhaps in quotes: in a text, a space follows a comma.
 _NAME = re.compile(r'[a-z][\w.-]*|"[a-z][\w. -]*"')
 
 
-def labeled_delimiter(header: str, labels: str = "labels") -> str | None:
+def labeled_delimiter(header: str, columns: Columns = DEFAULT_COLUMNS) -> str | None:
     """Return the delimiter of a header that names a text and a labels column, or None for any other line."""
-    return _delimiter(header, lambda names: labels in names)
+    return _delimiter(header, columns, lambda names: columns.lowered().labels in names)
 
 
-def text_delimiter(header: str) -> str | None:
+def text_delimiter(header: str, columns: Columns = DEFAULT_COLUMNS) -> str | None:
     """Return the delimiter of a header that names a text column, with or without labels, or None.
 
     >>> text_delimiter("id,text"), text_delimiter("text"), text_delimiter("Some text, with a comma")
     (',', ',', None)
     """
-    return _delimiter(header, lambda names: len(names) > 1 or header.strip() == "text")
+    return _delimiter(
+        header, columns, lambda names: len(names) > 1 or header.strip() in (columns.text, columns.lowered().text)
+    )
 
 
-def is_table(lines: Sequence[str]) -> bool:
+def is_table(lines: Sequence[str], columns: Columns = DEFAULT_COLUMNS) -> bool:
     r"""Return whether lines without a file name are those of a table, and not texts with commas.
 
-    The first line must name a column `text` or `title` exactly, and the next row must have as many cells.
+    The first line must name a column of texts or titles exactly, and the next row must have as many cells.
 
     >>> is_table(["id,text\n", "1,a cat\n"]), is_table(["text\n", "a cat\n"])
     (True, True)
     >>> is_table(["Title, text\n", "a, b\n"]), is_table(["text,title\n", "no comma\n"]), is_table(["text\n"])
     (False, False, False)
     """
-    delimiter = text_delimiter(lines[0]) if lines else None
+    delimiter = text_delimiter(lines[0], columns) if lines else None
     if delimiter is None or not all(map(_NAME.fullmatch, lines[0].rstrip("\r\n").split(delimiter))):
         return False
     names = _column_names(lines[0], delimiter)
@@ -57,10 +60,10 @@ def is_table(lines: Sequence[str]) -> bool:
     return len(names) > 1 if first is None else len(first) == len(names)
 
 
-def _delimiter(header: str, accept: Callable[[list[str]], bool]) -> str | None:
+def _delimiter(header: str, columns: Columns, accept: Callable[[list[str]], bool]) -> str | None:
     for delimiter in _DELIMITERS:
         names = _column_names(header, delimiter)
-        if ("text" in names or "title" in names) and accept(names):
+        if columns.lowered().are_in(names) and accept(names):
             return delimiter
     return None
 
@@ -78,31 +81,45 @@ def _column_names(line: str, delimiter: str) -> list[str]:
     return [cell.strip().lower() for cell in cells]
 
 
-def read(path: Path, index: LabelIndex, label_separator: str = "|", encoding: str = "utf-8") -> Split:
+def missing_columns(
+    path: Path, header: str, columns: Columns, with_labels: bool = True, line: int | None = 1
+) -> DataError:
+    """Return the error for a header that does not name the columns of texts and labels."""
+    names = guess_columns(header)
+    found = f"the columns {shortened(', '.join(names))}"
+    return DataError(path, found, expected_columns(columns.lowered(), names, with_labels), line=line)
+
+
+def read(path: Path, index: LabelIndex, options: ReadOptions) -> Split:
     """Read a table whose first line names the columns, skipping blank lines."""
-    documents = SplitBuilder(path)
-    for number, row in file_rows(path, encoding, _COLUMNS):
-        names = (name.strip() for name in row["labels"].split(label_separator))
-        labels = index.ids(name for name in names if name)
-        documents.add(number, row.get("id"), (row.get("title"), row.get("text")), labels)
+    documents, columns = SplitBuilder(path), options.columns.lowered()
+    for number, row in file_rows(path, options.encoding, options.columns):
+        labels = index.ids(labels_of_cell(row[columns.labels], options.label_separator))
+        documents.add(number, *id_and_texts(row, columns), labels)
     return documents.split(len(index.names))
 
 
-def file_rows(path: Path, encoding: str, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+def id_and_texts(row: Mapping[str, str], columns: Columns) -> tuple[str | None, tuple[str | None, str | None]]:
+    """Return the id of a row, and its title and text; None where it has none."""
+    found = [None if name is None else row.get(name) for name in columns]
+    return found[0], (found[1], found[2])
+
+
+def file_rows(path: Path, encoding: str, columns: Columns) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a file with the number of their first line.
 
-    No two columns may have one of these names. The last one, the column of labels, must exist.
+    No two columns may have one of these names. The column of labels must exist.
     """
     lines = text_lines(path, encoding)
     first, header = next(((n, line) for n, line in lines if line.strip()), (1, ""))
-    delimiter = labeled_delimiter(header, columns[-1])
+    delimiter = labeled_delimiter(header, columns)
     if delimiter is None:
-        raise DataError(path, excerpt(header), f"columns named text and {columns[-1]}", line=first)
+        raise missing_columns(path, header, columns, line=first)
     return rows(path, chain([(first, header)], lines), delimiter, columns)
 
 
 def rows(
-    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Sequence[str] = _COLUMNS
+    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Columns = DEFAULT_COLUMNS
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the rows of a table with the number of their first line; the first of the lines is the header.
 
@@ -115,13 +132,13 @@ def rows(
 
 
 def rows_and_errors(
-    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Sequence[str] = _COLUMNS
+    path: Path, lines: Iterator[tuple[int, str]], delimiter: str, unique: Columns = DEFAULT_COLUMNS
 ) -> Iterator[tuple[int, dict[str, str] | DataError]]:
     """Yield what `rows` yields, but for a malformed row its error: the rows after it follow."""
     header_number, header = next(lines)
     columns = _column_names(header, delimiter)
-    for name in unique:
-        if columns.count(name) > 1:
+    for name in unique.lowered():
+        if name is not None and columns.count(name) > 1:
             raise DataError(path, f"two columns named {name}", "unique column names", line=header_number)
     csv.field_size_limit(_LONGEST_CELL)  # for the whole process; the default of 128 KB is too little for texts
     reader = csv.reader((line for _, line in lines), delimiter=delimiter, strict=True)

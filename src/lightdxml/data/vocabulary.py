@@ -104,7 +104,7 @@ class Vocabulary:
         encoding
             The encoding of TSV and CSV.
         """
-        from lightdxml.data.read import ReadOptions
+        from lightdxml.data.options import ReadOptions
 
         ReadOptions(encoding=encoding)
         path = Path(path)

@@ -13,6 +13,7 @@ from lightdxml.data import annif, annif_txt, id_files, jsonl, npz, xc_text
 from lightdxml.data.dataset import Dataset, Split
 from lightdxml.data.detect import detect_or_none
 from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.files import base_name
 from lightdxml.data.labels import write_names
 
 SaveFormat = Literal["xc", "npz", "jsonl", "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt"]
@@ -126,8 +127,12 @@ def _saved_files(folder: Path, overwrite: bool) -> list[Path]:
     inside = sorted(folder.iterdir()) if folder.exists() else []
     if inside and not overwrite:
         raise DataError(folder, "a folder that is not empty", "an empty one, or --force (overwrite=True) to replace it")
-    # `save` writes no tables: a train.csv of the user stays.
-    return [path for path in inside if _SAVED_FILES.fullmatch(path.name) and detect_or_none(path) != "table"]
+    return [path for path in inside if _SAVED_FILES.fullmatch(path.name) and not _is_foreign_table(path)]
+
+
+def _is_foreign_table(path: Path) -> bool:
+    """Return whether a file is a table of the user, with any columns: `save` writes only those of Annif."""
+    return base_name(path).endswith((".csv", ".tsv")) and detect_or_none(path) not in ("annif-csv", "annif-tsv")
 
 
 def _check_format(data: Dataset, folder: Path, format: SaveFormat) -> None:

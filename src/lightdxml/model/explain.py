@@ -96,7 +96,7 @@ def _explain(model: Model, batch: Batch, label: int, score: float, written: Mapp
     order = np.lexsort((np.arange(len(features)), -np.abs(features)))
     shown = model.label(label)
     return Explanation(
-        label=label if model.label_names is None else shown.id,
+        label=model.given_label(label),
         score=score,
         base=total.base,
         parts=[(names[i], float(features[i])) for i in order],

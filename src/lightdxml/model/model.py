@@ -79,6 +79,10 @@ class Model:
         Labels that are never suggested, ascending: the vocabulary has them no more.
     trained_on
         Fingerprints of training documents, ascending: see `lightdxml.model.fingerprints`. None are kept if empty.
+    integer_labels
+        Whether the names of labels are integers: the ids that they had in training.
+    reading
+        How the files of training were read: options of `lightdxml.data.load` that were given.
     """
 
     views: Mapping[str, View]
@@ -100,6 +104,8 @@ class Model:
     language: str | None = None
     retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     trained_on: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    integer_labels: bool = False
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def n_labels(self) -> int:
@@ -124,6 +130,12 @@ class Model:
         allowed = np.ones(self.n_labels, dtype=np.bool_)
         allowed[self.retired] = False
         return allowed
+
+    def given_label(self, j: int) -> str | int:
+        """Return a label as training got it: its name or integer id; its column if it was a column of a matrix."""
+        if self.label_names is None:
+            return j
+        return int(self.label_names[j]) if self.integer_labels else self.label_names[j]
 
     def label(self, j: int) -> Label:
         """Return what is shown of a label.

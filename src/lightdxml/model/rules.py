@@ -58,7 +58,7 @@ def _ids(model: Model, labels: str | int | Iterable[str | int], rule: str) -> li
 def _id(model: Model, label: str | int, rule: str) -> int:
     found = None
     if isinstance(label, int | np.integer) and not isinstance(label, bool):
-        found = int(label)
+        found = model.label_ids.get(str(label)) if model.integer_labels else int(label)
     elif not isinstance(label, str):
         pass
     elif model.label_names is None:

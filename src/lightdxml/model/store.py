@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.config import from_json
+from lightdxml.data.options import REMEMBERED
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
 from lightdxml.model import fingerprints
@@ -37,6 +38,8 @@ _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 12, 1 << 8, 20
+# Digits of the largest id, and characters of the name of a column.
+_MAX_DIGITS, _MAX_OPTION = 19, 1000
 
 
 def check_target(folder: Path, *others: Path | None) -> None:
@@ -109,6 +112,8 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "machines": list(model.machines),
         "never_own": model.never_own,
         "language": model.language,
+        "integer_labels": model.integer_labels,
+        "reading": dict(model.reading),
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
     stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
@@ -252,6 +257,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
     if verify:
         for view in views.values():
             view.check_values()
+    names = _names(files, _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None
     return Model(
         views=views,
         blend=blend,
@@ -262,7 +268,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         shift=_shift(manifest["tail"]),
         calibration=restore_calibration(manifest["calibration"]),
         thresholds=ThresholdTable.restore(arrays),
-        label_names=_names(files, _LABELS, n_labels, "labels") if _LABELS in manifest["files"] else None,
+        label_names=names,
         vectorizer=_vectorizer(files, manifest, arrays, n_features),
         word_vectors=manifest["word_vectors"],
         machines=[{str(key): str(value) for key, value in one.items()} for one in manifest["machines"]],
@@ -272,6 +278,8 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         language=_language(manifest.get("language")),
         retired=_retired(arrays, n_labels),
         trained_on=_trained_on(arrays),
+        integer_labels=_integer_labels(manifest.get("integer_labels"), names),
+        reading=_reading(manifest.get("reading", {})),
     )
 
 
@@ -297,6 +305,24 @@ def _language(code: Any) -> str | None:
     if code is not None and (not isinstance(code, str) or len(code) > _MAX_LANGUAGE):
         raise ValueError(f"its manifest has a language {code!r:.30}")
     return code
+
+
+def _integer_labels(claimed: Any, names: list[str] | None) -> bool:
+    """Return whether labels are integers; raise a `ValueError` if their names are not."""
+    if claimed is not True:
+        return False
+    if names is None or not all(name.isascii() and name.isdecimal() and len(name) <= _MAX_DIGITS for name in names):
+        raise ValueError(f"{_LABELS} has names that are not integers")
+    return True
+
+
+def _reading(content: Any) -> dict[str, str]:
+    if not isinstance(content, dict) or not set(content) <= set(REMEMBERED):
+        raise ValueError("its manifest has unknown options of reading data")
+    for value in content.values():
+        if not isinstance(value, str) or not 0 < len(value) <= _MAX_OPTION:
+            raise ValueError(f"its manifest has an option of reading data {value!r:.30}")
+    return content
 
 
 def _retired(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:

@@ -98,7 +98,7 @@ class Subject:
 
     def _label(self, j: int, with_uri: bool) -> str:
         shown = self._shown(j)
-        if self.model.label_names is None:
+        if self.model.label_names is None or self.model.integer_labels:
             return f"label {shown.name}"
         has_uri = shown.id != shown.name
         more = [shown.notation] * bool(shown.notation) + [shown.id] * (has_uri and with_uri)
