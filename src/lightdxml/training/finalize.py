@@ -148,7 +148,8 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         label_frequency=data.all_label_frequency,
         n_documents=data.n_documents,
         shift=shift,
-        metrics={**curve[0][1], "documents": float(len(data.validation_batch))},
+        metrics=curve[0][1],
+        n_validation=len(data.validation_batch),
         machines=run.machines,
     )
 
