@@ -97,4 +97,10 @@ def test_the_demo_runs_to_its_end(tmp_path: Path, see_also: Dataset, monkeypatch
     shown = run("demo")
     assert "lightdxml explain" in shown
     assert load("demo-model").model_.n_documents == 60
+    assert Path("demo-model-report.html").resolve().as_uri() in shown
     assert Path("demo-model-report.html").is_file()
+    # A second demo replaces the model of the first, but no other model.
+    run("demo")
+    Path("demo-model").rename("mine")
+    with pytest.raises(ValueError, match="mine holds a model already"):
+        run("demo", "--model", "mine")

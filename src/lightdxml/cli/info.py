@@ -55,6 +55,7 @@ def describe(model: Model) -> dict[str, Any]:
         "blend": model.blend.kind,
         "tail": asdict(model.shift),
         "metrics": model.metrics,
+        "validation_documents": model.n_validation or None,
         "config": asdict(model.config),
     }
 
@@ -82,7 +83,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
     from lightdxml.cli.settings import nearest_preset, plain
 
     preset, changed = nearest_preset(model.config, model.n_documents)
-    validation = f"{int(model.metrics['documents']):,} " if "documents" in model.metrics else ""
+    validation = f"{model.n_validation:,} " if model.n_validation else ""
     size = sum(content["bytes"].values()) / 1e6
     rows = [
         ("written by", f"lightdxml {content['lightdxml']}", f"model format {content['format']}"),

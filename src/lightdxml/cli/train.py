@@ -222,7 +222,7 @@ def _show_accuracy(model: Model, loaded: Dataset) -> None:
     """Show the accuracy on validation documents, and how far it can be trusted."""
     from lightdxml.metrics import confidence_interval
 
-    metrics, n = model.metrics, int(model.metrics["documents"])
+    metrics, n = model.metrics, model.n_validation
     kind, caveat = (
         "held-out documents",
         "The weights of the views were fitted to them: expect a little less on others.",

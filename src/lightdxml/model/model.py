@@ -60,7 +60,9 @@ class Model:
     word_vectors
         The word vectors that training started from; None for random ones.
     metrics
-        What this model achieves on validation documents, before held-out documents were learned, and their number.
+        What this model achieves on validation documents, before held-out documents were learned.
+    n_validation
+        The number of these documents; 0 if it is not known.
     shift
         How much rare labels are preferred.
     calibration
@@ -98,6 +100,7 @@ class Model:
     vectorizer: Vectorizer | None = None
     word_vectors: str | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+    n_validation: int = 0
     machines: Sequence[dict[str, str]] = ()
     never_own: bool = False
     vocabulary: Vocabulary | None = None

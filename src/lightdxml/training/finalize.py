@@ -153,7 +153,8 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
         shift=shift,
         calibration=calibration,
         thresholds=thresholds,
-        metrics={**curve[0][1], "documents": float(len(data.validation_batch))},
+        metrics=curve[0][1],
+        n_validation=len(data.validation_batch),
         machines=run.machines,
     )
 
