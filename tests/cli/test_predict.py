@@ -203,9 +203,18 @@ def test_the_format_of_texts_can_be_given(model: Path) -> None:
     assert len(labels_of(run("predict", model, "-", "--json", "--format", "csv", text="text\ncat\n"))) == 1
 
 
-def test_labels_below_the_minimum_score_are_omitted(model: Path) -> None:
-    out = run("predict", model, "-", "--json", "--min-score", 0.999, text="a cat and a dog\n")
-    assert labels_of(out) == [[]]
+@pytest.mark.parametrize("threshold", ["0.999", "0.2", "auto", "macro-f1"])
+def test_labels_below_the_threshold_are_omitted(model: Path, threshold: str) -> None:
+    out = run("predict", model, "-", "--json", "--threshold", threshold, text="a cat and a dog\n")
+    value = float(threshold) if threshold[0] == "0" else threshold
+    assert labels_of(out) == [load(model).predict("a cat and a dog", threshold=value)]
+    assert threshold != "0.999" or labels_of(out) == [[]]
+
+
+def test_a_wrong_threshold_is_reported_before_a_model_is_read(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_text("a cat\n")
+    result = CliRunner().invoke(application(), ["predict", str(tmp_path), str(tmp_path / "d.txt"), "--threshold", "2"])
+    assert str(result.exception).startswith("threshold is 2.0: give a number from 0 to 1")
 
 
 def test_data_with_unknown_labels_only_is_refused(model: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from lightdxml.data.options import DEFAULT_COLUMNS, Columns, ReadOptions, expect
 _LONGEST_CELL = 2**31 - 1
 _DELIMITERS = (",", "\t", ";")
 # The name of a column, perhaps in quotes: in a text, a space follows a comma.
-_NAME = re.compile(r'[a-z][\w.-]*|"[a-z][\w. -]*"')
+_NAME = re.compile(r'[a-z][\w.-]*|"[a-z][\w. -]*"', re.IGNORECASE)
 
 
 def labeled_delimiter(header: str, columns: Columns = DEFAULT_COLUMNS) -> str | None:
