@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, KFold, TunedThresholdClassifierCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lightdxml import LightDXML
+from lightdxml import LightDXML, load
 from lightdxml.data import Dataset
 from tests.support.data import NAMES, TEXTS
+from tests.support.forging import change_manifest
 
 TINY: dict[str, Any] = {"dim": 8, "shortlist_size": 8, "epochs": 4}
 
 
 def expected_failures(estimator: LightDXML) -> dict[str, str]:
     """Return the checks that cannot hold, each with its reason."""
-    lists = "predict returns a list of labels per document, which has no shape"
-    return {
-        "check_n_features_in_after_fitting": "score is called with y=…, and the label matrix is called Y here",
-        "check_complex_data": "the labels of this check are complex numbers, and are refused before X is checked",
-        "check_estimators_nan_inf": "the labels of this check are floats, and are refused before X is checked",
-        "check_estimator_sparse_array": lists,
-        "check_estimator_sparse_matrix": lists,
-    }
+    repeated = "repeated documents are held out and shuffled one by one, and the paper's views know no weights"
+    return dict.fromkeys(
+        ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"], repeated
+    )
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
@@ -49,9 +53,10 @@ def test_it_is_the_last_step_of_a_pipeline() -> None:
 
 
 def test_it_is_cross_validated_and_searched_over() -> None:
-    search = GridSearchCV(LightDXML(**TINY), {"epochs": [1, 2]}, cv=2).fit(TEXTS, NAMES)
+    # Given a number of folds, scikit-learn looks at y, and does not know lists of labels.
+    search = GridSearchCV(LightDXML(**TINY), {"epochs": [1, 2]}, cv=KFold(2)).fit(TEXTS, NAMES)
     assert search.best_params_["epochs"] in (1, 2)
-    scores = cross_val_score(LightDXML(**TINY), TEXTS, NAMES, cv=2)
+    scores = cross_val_score(LightDXML(**TINY), TEXTS, NAMES, cv=KFold(2))
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
@@ -65,3 +70,126 @@ def test_settings_of_texts_reach_the_features(see_also: Dataset) -> None:
     assert any(" " in term for term in vectorizer.vocabulary)
     with pytest.raises(ValueError, match="ngrams is 3"):
         LightDXML(ngrams=3).fit(TEXTS, NAMES)
+
+
+@pytest.fixture(scope="module", name="news")
+def documents_of_topics() -> tuple[list[str], Any]:
+    """Documents about one or two of four topics, and the names of these."""
+    rng = np.random.default_rng(0)
+    topics = {
+        "sport": "goal match team",
+        "money": "bank price loan",
+        "food": "bread soup salt",
+        "sea": "ship wave fish",
+    }
+    names = sorted(topics)
+    noise = [f"noise{i}" for i in range(50)]
+    texts, labels = [], []
+    for _ in range(400):
+        chosen = [names[i] for i in rng.choice(4, rng.integers(1, 3), replace=False)]
+        words = [word for name in chosen for word in rng.choice(topics[name].split(), 2)]
+        texts.append(" ".join([*words, *rng.choice(noise, 6)]))
+        labels.append(chosen)
+    return texts, labels
+
+
+FAST: dict[str, Any] = {"preset": "fast", "random_state": 0}
+
+
+def test_predictions_of_a_matrix_are_a_matrix_and_go_back_to_names(news: Any) -> None:
+    binarizer = MultiLabelBinarizer()
+    Y = binarizer.fit_transform(news[1])
+    trained = LightDXML(**FAST).fit(news[0][:300], Y[:300])
+    found = trained.predict(news[0][300:])
+    assert found.shape == (100, 4)
+    assert found.dtype.kind == "i"
+    assert f1_score(Y[300:], found, average="micro") > 0.95
+    assert [set(one) for one in binarizer.inverse_transform(found)][:20] == [set(one) for one in news[1][300:320]]
+    assert trained.classes_.tolist() == [0, 1, 2, 3]
+    sparse = LightDXML(**FAST).fit(news[0][:300], csr_matrix(Y[:300])).predict(news[0][300:])
+    assert issparse(sparse)
+    np.testing.assert_array_equal(sparse.toarray(), found)
+
+
+def test_predictions_agree_with_probabilities_and_decisions(news: Any) -> None:
+    Y = MultiLabelBinarizer().fit_transform(news[1])
+    trained = LightDXML(**FAST).fit(news[0], Y)
+    shares, log_odds = trained.predict_proba(news[0][:50]), trained.decision_function(news[0][:50])
+    np.testing.assert_array_equal(trained.predict(news[0][:50]), shares >= 0.5)
+    np.testing.assert_array_equal(log_odds >= 0, shares >= 0.5)
+    assert issparse(trained.predict_proba(news[0][:50], dense=False))
+    assert issparse(trained.decision_function(news[0][:50], dense=False))
+    assert roc_auc_score(Y[:50], shares, average="micro") > 0.95
+    assert average_precision_score(Y[:50], log_odds, average="micro") > 0.9
+
+
+def test_matrices_are_cross_validated_by_micro_f1(news: Any) -> None:
+    Y = MultiLabelBinarizer().fit_transform(news[1])
+    found = cross_val_predict(LightDXML(**FAST), news[0], Y, cv=3)
+    assert f1_score(Y, found, average="micro") > 0.9
+    shares = cross_val_predict(LightDXML(**FAST), news[0], Y, cv=3, method="predict_proba")
+    assert shares.shape == Y.shape
+    search = GridSearchCV(LightDXML(**FAST), {"threshold": [0.999, 0.5, "auto"]}, scoring="f1_micro", cv=2)
+    assert search.fit(news[0], Y).best_params_["threshold"] != 0.999
+
+
+def test_one_class_per_document_is_predicted_as_such(news: Any) -> None:
+    first = np.array([labels[0] for labels in news[1]])
+    trained = LightDXML(**FAST).fit(news[0], first)
+    assert trained.classes_.tolist() == sorted(set(first))
+    assert trained.predict(news[0][:9]).dtype.kind == "U"
+    np.testing.assert_allclose(trained.predict_proba(news[0]).sum(axis=1), 1)
+    assert trained.score(news[0], first) == accuracy_score(first, trained.predict(news[0]))
+    unknown = trained.predict(["xyzzy"])
+    assert unknown == first[0:0].dtype.type(max(set(first), key=first.tolist().count)), "the most frequent class"
+
+
+def test_classes_are_calibrated_and_thresholds_tuned(news: Any) -> None:
+    is_sea = np.array(["sea" in labels for labels in news[1]]).astype(int)
+    calibrated = CalibratedClassifierCV(LightDXML(**FAST), cv=2).fit(news[0], is_sea)
+    assert calibrated.predict_proba(news[0][:5]).shape == (5, 2)
+    tuned = TunedThresholdClassifierCV(LightDXML(**FAST), cv=2, scoring="f1").fit(news[0], is_sea)
+    assert f1_score(is_sea, tuned.predict(news[0])) > 0.9
+    assert LightDXML(**FAST).fit(news[0], is_sea).decision_function(news[0]).shape == (400,)
+
+
+def test_embeddings_may_be_negative(news: Any) -> None:
+    Y = MultiLabelBinarizer().fit_transform(news[1])
+    X = TruncatedSVD(20, random_state=0).fit_transform(TfidfVectorizer().fit_transform(news[0]))
+    assert (X < 0).any()
+    pipeline = make_pipeline(StandardScaler(), LightDXML(**FAST)).set_output(transform="pandas")
+    pipeline.fit(X[:300], Y[:300])
+    assert f1_score(Y[300:], pipeline.predict(X[300:]), average="micro") > 0.8
+
+
+def test_a_document_of_weight_0_is_left_out_and_others_count_by_their_weight(news: Any) -> None:
+    texts, labels = news
+    weights = np.ones(400)
+    weights[200:] = 0
+    few = LightDXML(**FAST).fit(texts[:200], labels[:200])
+    weighted = LightDXML(**FAST).fit(texts, labels, sample_weight=weights)
+    for one, other in zip(few.rank(texts[300:]), weighted.rank(texts[300:]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    # The same text with two labels: the one of more weight wins.
+    doubtful, both = ["apple banana", "apple banana"] * 50, [["left"], ["right"]] * 50
+    for better, each in (("left", [9.0, 1.0]), ("right", [1.0, 9.0])):
+        trained = LightDXML(**FAST, names=False).fit(doubtful, both, sample_weight=each * 50)
+        assert trained.predict("apple banana", k=1) == [better]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [([1.0], "sample_weight has shape"), ([-1.0] * 400, "negative, infinite or only zero"), ([0.0] * 400, "only zero")],
+)
+def test_wrong_weights_are_refused(news: Any, weights: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LightDXML(**FAST).fit(*news, sample_weight=weights)
+
+
+def test_the_form_of_predictions_is_stored(news: Any, tmp_path: Path) -> None:
+    Y = MultiLabelBinarizer().fit_transform(news[1])
+    LightDXML(**FAST).fit(news[0], Y).save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(news[0][:3]).shape == (3, 4)
+    change_manifest(tmp_path / "model", lambda manifest: manifest.update(output="code"))
+    with pytest.raises(ValueError, match="its manifest has an output 'code'"):
+        load(tmp_path / "model")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import metrics
+from lightdxml import metrics, outputs
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
@@ -29,7 +29,7 @@ from lightdxml.model.rules import Labels
 from lightdxml.predictor import Ids, Predictor, Threshold, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
-from lightdxml.sklearn_base import BaseEstimator, NotFittedError
+from lightdxml.sklearn_base import BaseEstimator, ClassifierTags, NotFittedError
 from lightdxml.text import tfidf
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.text.vectors import initial_vectors
@@ -40,10 +40,12 @@ from lightdxml.validation import (
     check_bytes,
     check_features,
     check_lengths,
+    check_sample_weight,
     check_trainable,
     known_labels,
     labels_of,
     matrix_of,
+    rows_of,
     texts_of,
 )
 
@@ -93,6 +95,9 @@ class LightDXML(BaseEstimator):
         Whether to show progress; None shows it on a terminal.
     ngrams, min_df, max_features, title_weight, language
         How texts become features: see `lightdxml.text.tfidf.TextOptions`.
+    threshold
+        The probability from which `predict` gives a document a label, if training was given a matrix: a number, or a
+        measure such as `"auto"`; see `Predictor.predict`.
     word_vectors
         Word vectors to start from: a file (`.vec`, `.txt`, fastText's `.bin`), `"train"` to train them on the
         texts, or an array, features × dim; None for random ones.
@@ -140,6 +145,7 @@ class LightDXML(BaseEstimator):
         max_features: int = TextOptions.max_features,
         title_weight: float = TextOptions.title_weight,
         language: str = TextOptions.language,
+        threshold: float | str = 0.5,
         word_vectors: str | Path | NDArray[np.float32] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
@@ -163,6 +169,7 @@ class LightDXML(BaseEstimator):
         self.max_features = max_features
         self.title_weight = title_weight
         self.language = language
+        self.threshold = threshold
         self.word_vectors = word_vectors
         self.options = options
 
@@ -172,10 +179,10 @@ class LightDXML(BaseEstimator):
         return configure(self.preset, n_documents, {**given, **(self.options or {})})
 
     @property
-    def classes_(self) -> list[Any]:
-        """The labels in the order of the columns of `scores`: names or integer ids, or numbers of columns."""
+    def classes_(self) -> NDArray[Any]:
+        """The labels in the order of the columns of `predict_proba`: names or ids; numbers if y was a matrix."""
         trained = self._trained()
-        return [trained.given_label(j) for j in range(trained.n_labels)]
+        return np.arange(trained.n_labels) if trained.output in outputs.MATRICES else outputs.classes_of(trained)
 
     def text_options(self) -> TextOptions:
         """Return how texts become features."""
@@ -185,8 +192,9 @@ class LightDXML(BaseEstimator):
     def fit(
         self,
         X: Any,
-        Y: Any,
+        y: Any,
         *,
+        sample_weight: Any = None,
         dev: tuple[Any, ...] | None = None,
         label_names: Sequence[str] | None = None,
         feature_names: Sequence[str] | None = None,
@@ -205,10 +213,13 @@ class LightDXML(BaseEstimator):
         ----------
         X
             Texts: a list, a column of pandas, polars or PyArrow, or a frame with a column `text` and perhaps `title`.
-            Or a matrix of non-negative features, documents × features.
-        Y
-            Label names or integer ids: a list or set per document, or one id each; also as a column. Or a matrix or a
-            frame of 0 and 1, documents × labels.
+            Or a matrix of features, documents × features: weights of words, or embeddings, which may be negative.
+        y
+            Label names or integer ids: a list or set per document; also as a column. Or a matrix or a frame of 0 and 1,
+            documents × labels. Or an array of one class per document. Predictions have the same form.
+        sample_weight
+            How much each document counts in the linear view and the label trees; 0 leaves it out. The paper's views
+            and the choices on validation documents count all others alike.
         dev
             X and Y, and ids if there are any, of documents on which weights and epoch are chosen; without it some
             documents are held out.
@@ -250,12 +261,16 @@ class LightDXML(BaseEstimator):
         if checkpoint is not None:
             where, texts_as = Path(checkpoint), asdict(text_options)
             keep = CheckpointOptions(where, checkpoint_every, resume, allow_different_machine, texts_as)
-        labels, names, are_integers = labels_of(Y, label_names)
+        labels, names, are_integers, output = labels_of(y, label_names)
         if vocabulary is not None:
             labels, names, dev = with_vocabulary(labels, None if are_integers else names, dev, vocabulary)
         config, texts = self.config(labels.shape[0]), texts_of(X)
         X = matrix_of(X) if texts is None else X
         check_lengths(len(texts) if texts is not None else np.shape(X)[0], labels.shape[0])
+        weights = None if sample_weight is None else check_sample_weight(sample_weight, labels.shape[0])
+        if weights is not None and not weights.all():
+            counted = np.flatnonzero(weights)
+            X, texts, ids, labels, weights = (rows_of(one, counted) for one in (X, texts, ids, labels, weights))
         dev_ids = None if dev is None or len(dev) < 3 else dev[2]
         own = own_labels_of(ids, names, labels, dev_ids, config.own_labels)
         progress, history = Progress(self.verbose), History()
@@ -294,8 +309,8 @@ class LightDXML(BaseEstimator):
                     if called is not None:
                         forms = name_forms_in_features(X, feature_names, called)
             check_trainable(X, labels)
-            prepared = hold_out(X, labels, config, dev, vectors, forms, own)
-            about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary}
+            prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
+            about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about |= {"language": self.language or None, "trained_on": fingerprints.kept(seen)}
             # Only the prepared form is needed from here on.
             del X, labels, dev, vectors, forms
@@ -335,7 +350,9 @@ class LightDXML(BaseEstimator):
         include: Labels = None,
         exclude: Labels = None,
     ) -> Any:
-        """Return the best labels of each document, best first: see `Predictor.predict`."""
+        """Return the labels of each document: see `Predictor.predict`."""
+        if self._trained().output in outputs.MATRICES and k is None and threshold is None:
+            threshold = self.threshold
         return self._predictor().predict(
             X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids, include=include, exclude=exclude
         )
@@ -370,6 +387,34 @@ class LightDXML(BaseEstimator):
         """
         return self._predictor().scores(X, k, tail=tail, include=include, exclude=exclude)
 
+    def predict_proba(self, X: Any, *, dense: bool | None = None) -> Any:
+        """Return the probability of each label, documents × labels, in the order of `classes_`.
+
+        Labels that are not among the 100 best of a document have 0. If training was given one class per document, the
+        probabilities of a document sum to 1.
+
+        Parameters
+        ----------
+        X
+            Texts or a matrix.
+        dense
+            Whether to return an array instead of a sparse matrix; None for one of up to ten million cells.
+
+        Examples
+        --------
+        >>> trained = LightDXML(dim=8, epochs=2).fit(["red rose", "red wine"] * 10, [["rose"], ["wine"]] * 10)
+        >>> trained.predict_proba(["a rose"]).shape
+        (1, 2)
+        """
+        return outputs.probabilities(self._trained(), self._best(X), dense)
+
+    def decision_function(self, X: Any, *, dense: bool | None = None) -> Any:
+        """Return the log-odds of `predict_proba`; one number per document if there are two classes."""
+        return outputs.decisions(self._trained(), self._best(X), dense)
+
+    def _best(self, X: Any) -> csr_matrix:
+        return self.scores(X, min(self._trained().n_labels, outputs.DEEPEST))
+
     def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
         """Return what every word adds to the probability of each of the k best labels: see `Predictor.explain`."""
         return self._predictor().explain(X, k, tail=tail, include=include, exclude=exclude)
@@ -382,11 +427,12 @@ class LightDXML(BaseEstimator):
             raise NotFittedError("this LightDXML is not trained yet: call fit first, or load a model")
         return self.model_
 
-    def score(self, X: Any, Y: Any) -> float:
-        """Return P@1 as a fraction from 0 to 1."""
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return P@1 as a fraction from 0 to 1: the accuracy, if each document has one class."""
         trained = self._trained()
-        labels = known_labels(Y, trained.label_names, trained.n_labels, trained.integer_labels)
-        return metrics.evaluate(labels, self.rank(X, 1)[0], k=1)["P@1"] / 100
+        labels = known_labels(y, trained.label_names, trained.n_labels, trained.integer_labels)
+        right = metrics.document_precision(labels, self.rank(X, 1)[0], k=(1,)) / 100
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder."""
@@ -396,8 +442,9 @@ class LightDXML(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.positive_only = True
+        tags.input_tags.sparse = tags.input_tags.string = True
         tags.target_tags.required = tags.target_tags.multi_output = tags.target_tags.two_d_labels = True
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_label=True)
         return tags
 
 

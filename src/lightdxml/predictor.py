@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml import outputs
 from lightdxml.data.own_labels import own_labels
 from lightdxml.kernels import parallel
 from lightdxml.kernels.sparse import FeatureRows
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 Ids = Sequence[str] | None
 # A probability, or the measure that validation documents choose it for.
 Threshold = float | str | None
-# Labels per document without a threshold, and with one.
-_DEFAULT_K, _DEEPEST = 5, 100
+# Labels per document without a threshold.
+_DEFAULT_K = 5
 
 
 class Predictor:
@@ -84,12 +85,15 @@ class Predictor:
         include: Labels = None,
         exclude: Labels = None,
     ) -> Any:
-        """Return the best labels of each document, best first: names if labels have names, else ids.
+        """Return the labels of each document: lists of names or ids, best first, if training was given lists.
+
+        If it was given a matrix, return a 0/1 matrix; without `k` and `threshold`, the threshold is 0.5. If it was
+        given one class per document, return the best class of each.
 
         Parameters
         ----------
         X
-            Texts or a matrix, for a list of labels each; or a single text, for its labels alone.
+            Texts or a matrix; or a single text, for the list of its labels alone.
         k
             Labels per document, at most. Without a threshold, the default is 5, else 100.
         threshold
@@ -109,11 +113,18 @@ class Predictor:
         exclude
             Labels that may not be suggested: the k best of the others are.
         """
+        form = "lists" if isinstance(X, str) else self.model.output
+        if form in outputs.MATRICES and k is None and threshold is None:
+            threshold = 0.5
         labels, _ = self.rank(
             [X] if isinstance(X, str) else X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids,
             include=include, exclude=exclude,
         )  # fmt: skip
-        rows = [[self.model.given_label(j) for j in row if j >= 0] for row in labels.tolist()]
+        if form == "classes" and k is None and threshold is None:
+            return outputs.as_classes(self.model, labels)
+        if form in outputs.MATRICES:
+            return outputs.as_indicators(self.model, labels)
+        rows = outputs.as_lists(self.model, labels)
         return rows[0] if isinstance(X, str) else rows
 
     def rank(
@@ -133,7 +144,7 @@ class Predictor:
         There are no more columns than labels. All parameters are as in `predict`.
         """
         if k is None:
-            k = _DEFAULT_K if threshold is None else _DEEPEST
+            k = _DEFAULT_K if threshold is None else outputs.DEEPEST
         _check_k(k)
         check_tail(tail)
         least = None if threshold is None else label_thresholds(self.model, threshold, by_frequency)
@@ -159,14 +170,8 @@ class Predictor:
 
         All parameters are as in `predict`.
         """
-        from scipy.sparse import csr_matrix
-
         texts = [X] if isinstance(X, str) else X
-        labels, values = self.rank(texts, k, tail=tail, include=include, exclude=exclude)
-        rows = np.repeat(np.arange(len(labels)), labels.shape[1])
-        found = labels.ravel() >= 0
-        entries = values.ravel()[found], (rows[found], labels.ravel()[found])
-        return csr_matrix(entries, shape=(len(labels), self.model.n_labels), dtype=np.float32)
+        return outputs.as_matrix(self.model, *self.rank(texts, k, tail=tail, include=include, exclude=exclude))
 
     def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
         """Return what every word adds to the probability of each of the k best labels: see `lightdxml.model.explain`.

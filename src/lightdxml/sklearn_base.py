@@ -39,8 +39,10 @@ class _NotFittedError(ValueError, AttributeError):
 if TYPE_CHECKING or find_spec("sklearn") is None:
     BaseEstimator = _Parameters
     NotFittedError = _NotFittedError
+    ClassifierTags: Any = None
 else:
     from sklearn.base import BaseEstimator
     from sklearn.exceptions import NotFittedError
+    from sklearn.utils import ClassifierTags
 
-__all__ = ["BaseEstimator", "NotFittedError"]
+__all__ = ["BaseEstimator", "ClassifierTags", "NotFittedError"]

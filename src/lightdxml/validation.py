@@ -76,6 +76,17 @@ def check_sample_weight(weights: Any, n_documents: int) -> NDArray[np.float32]:
     return checked
 
 
+def rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of texts, ids, a matrix or None.
+
+    >>> rows_of(["a", "b", "c"], np.array([0, 2]))
+    ['a', 'c']
+    """
+    if values is None or isinstance(values, np.ndarray) or hasattr(values, "nnz"):
+        return None if values is None else values[rows]
+    return values.take(rows) if isinstance(values, Texts) else [values[i] for i in rows.tolist()]
+
+
 def check_bytes(X: Any) -> int:
     """Return about how much memory `check_features` takes: a copy, and workspace for a block of rows.
 
@@ -149,7 +160,7 @@ def texts_of(X: Any) -> Sequence[str] | None:
         return X  # a sequence of strings that joins title and body when asked
     if (columns := frames.column_names(X)) is not None:
         return frames.texts_of_frame(X, columns)
-    if _is_matrix(X):
+    if _is_matrix(X) or _is_array_like(X):
         return None
     documents = frames.values(X)
     odd = next((i for i, document in enumerate(documents) if not isinstance(document, str)), None)
@@ -166,7 +177,14 @@ def texts_of(X: Any) -> Sequence[str] | None:
 def matrix_of(X: Any) -> Any:
     """Return features as a matrix: a frame of numbers becomes an array, anything else stays as it is."""
     columns = frames.column_names(X)
-    return X if columns is None else frames.matrix(X, columns)
+    if columns is not None:
+        return frames.matrix(X, columns)
+    return np.asarray(X) if _is_array_like(X) else X
+
+
+def _is_array_like(data: Any) -> bool:
+    """Return whether data can only be converted to an array: it can neither be iterated over nor indexed."""
+    return hasattr(data, "__array__") and not hasattr(data, "__iter__") and not hasattr(data, "nnz")
 
 
 def _is_matrix(data: Any) -> bool:
@@ -174,11 +192,15 @@ def _is_matrix(data: Any) -> bool:
 
 
 class LabelColumns(NamedTuple):
-    """A label matrix, the names of its columns, if they have names, and whether these are integer ids."""
+    """A label matrix, the names of its columns, if they have names, and whether these are integer ids.
+
+    `output` is the form in which labels were given, and are returned: `lists`, `dense`, `sparse` or `classes`.
+    """
 
     matrix: Any
     names: list[str] | None
     are_integers: bool = False
+    output: str = "lists"
 
 
 def label_rows(Y: Any) -> list[list[Any]] | None:
@@ -243,16 +265,22 @@ def labels_of(Y: Any, label_names: Sequence[str] | None) -> LabelColumns:
     >>> labels_of([[7], [999999, 7]], None).names
     ['7', '999999']
     """
+    if label_names is None and (found := _classes(Y)) is not None:
+        return found
     rows = label_rows(Y)
+    if rows is not None and _are_indicators(rows):
+        Y, rows = np.array(rows), None
     if rows is None:
         columns = frames.column_names(Y)
+        # Whoever names the columns expects names.
+        output = "lists" if label_names is not None else "sparse" if hasattr(Y, "nnz") else "dense"
         Y, label_names = matrix_of(Y), columns if label_names is None else label_names
     names = None if label_names is None else [str(name) for name in label_names]
     if rows is None:
         Y = check_labels(Y)
         if names is not None and len(names) != Y.shape[1]:
             raise ValueError(f"{len(names)} label names for {Y.shape[1]} labels: there must be one each")
-        return LabelColumns(Y, names)
+        return LabelColumns(Y, names, output=output)
     if _are_ids(rows):
         return _id_columns(rows) if names is None else _numbered_columns(rows, names)
     for i, row in enumerate(rows):
@@ -261,6 +289,56 @@ def labels_of(Y: Any, label_names: Sequence[str] | None) -> LabelColumns:
     index = LabelIndex(names or ())
     numbered = [index.ids(str(label) for label in row) for row in rows]
     return LabelColumns(label_matrix(numbered, len(index.names)), index.names)
+
+
+def _are_indicators(rows: list[list[Any]]) -> bool:
+    """Return whether rows are those of a 0/1 matrix, and not lists of labels: these do not have a label twice.
+
+    >>> _are_indicators([[0, 1, 1], [1, 0, 0]]), _are_indicators([[0, 1], [1]])
+    (True, False)
+    """
+    same_length = len({len(row) for row in rows}) == 1 and len(rows[0]) > 2
+    return same_length and all(isinstance(one, int | np.integer) and one in (0, 1) for row in rows for one in row)
+
+
+def _classes(y: Any) -> LabelColumns | None:
+    """Return one class per document as a label matrix, if y is an array or column of classes, or a list of integers."""
+    values = _one_per_document(y)
+    if values is None or not len(values):
+        return None
+    strings = values.tolist() if values.dtype.kind == "U" else []
+    if strings and (likely_separator(strings) is not None or any(map(listed, strings))):
+        return None
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all() or (values != np.round(values)).any():
+            raise ValueError("Unknown label type: y has fractions or NaN, as for regression: give classes or labels")
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "biuU":
+        return None
+    classes, columns = np.unique(values, return_inverse=True)
+    matrix = label_matrix([[int(column)] for column in columns], len(classes))
+    are_integers = not strings
+    return LabelColumns(matrix, [str(int(c)) if are_integers else str(c) for c in classes], are_integers, "classes")
+
+
+def _one_per_document(y: Any) -> NDArray[Any] | None:
+    """Return an array with one value per document; None if y is something else, such as lists of labels."""
+    if isinstance(y, list):
+        are_integers = all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in y)
+        return np.array(y) if are_integers else None
+    if hasattr(y, "nnz") or not hasattr(y, "__array__") or frames.column_names(y) is not None:
+        return None
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1 and values.dtype.kind in "biuf" and not np.isin(values, (0, 1)).all():
+        # A column of classes. One of 0 and 1 is a matrix of one label.
+        values = values[:, 0]
+    if values.ndim != 1:
+        return None
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: classes are names or integers")
+    if values.dtype.kind == "O":
+        return values.astype(str) if all(isinstance(one, str) for one in values) else None
+    return values
 
 
 def _id_columns(rows: list[list[int]]) -> LabelColumns:
@@ -281,7 +359,11 @@ def _numbered_columns(rows: list[list[int]], names: list[str]) -> LabelColumns:
 
 def known_labels(Y: Any, names: list[str] | None, n_labels: int, are_integers: bool = False) -> Any:
     """Return a label matrix with the model's columns; unknown labels are dropped."""
-    rows = label_rows(Y)
+    classes = _classes(Y) if names is not None else None
+    if classes is not None and classes.names is not None:
+        rows: list[list[Any]] | None = [[classes.names[j]] for j in classes.matrix.indices.tolist()]
+    else:
+        rows = label_rows(Y)
     if rows is None:
         return matrix_of(Y)
     if not are_integers and _are_ids(rows):

@@ -82,7 +82,7 @@ class PaperBlend:
         score = (1 - self.beta) * sigmoid(np.asarray(log_scores["nearness"], dtype=np.float64) + 1)
         if self.beta:
             score = self.beta * np.exp(np.asarray(log_scores["classifier"], dtype=np.float64)) + score
-        log_odds: NDArray[np.float64] = _logit(score)
+        log_odds: NDArray[np.float64] = logit(score)
         return log_odds
 
     def explain(self, parts: Mapping[str, Contributions], group: int) -> Contributions:
@@ -97,8 +97,8 @@ class PaperBlend:
             base += weight * function(part.base)
             slope = mean_slope(function, part.base, float(part.features.sum()))
             features = features + weight * slope * part.features
-        step = mean_slope(lambda score: float(_logit(score)), base, float(features.sum()))
-        return Contributions(float(_logit(base)), step * features)
+        step = mean_slope(lambda score: float(logit(score)), base, float(features.sum()))
+        return Contributions(float(logit(base)), step * features)
 
     def to_json(self) -> dict[str, Any]:
         """Return what a manifest says about it."""
@@ -254,7 +254,7 @@ def sigmoid(x: Any) -> Any:
     return np.where(x >= 0, 1 / (1 + low), low / (1 + low))
 
 
-def _logit(score: Any) -> Any:
+def logit(score: Any) -> Any:
     """Return the log-odds of a score. Rounded label embeddings may be a little longer than 1, and it a little above."""
     score = np.clip(score, _NEAREST, 1 - _NEAREST)
     return np.log(score / (1 - score))

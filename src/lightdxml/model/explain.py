@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.model.blend import sigmoid
+from lightdxml.model.blend import logit, sigmoid
 from lightdxml.model.model import Model, predict
 from lightdxml.text.written import words_of, written_terms
 from lightdxml.views.base import Batch, Contributions, mean_slope
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
 
     from lightdxml.data.dataset import Texts
     from lightdxml.kernels.sparse import FeatureRows
-
-
-# Probabilities of float32 may round to 1.
-_NEAREST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -112,18 +108,13 @@ def _as_probability(model: Model, log_odds: Contributions, score: float) -> Cont
     What the rank of the label takes away is the same with fewer words: it is part of the base.
     """
     step = float(log_odds.features.sum())
-    at_rank = _logit(score) - float(model.calibration.log_odds(log_odds.base + step, 0))
+    at_rank = float(logit(np.float64(score))) - float(model.calibration.log_odds(log_odds.base + step, 0))
 
     def probability(value: float) -> float:
         return float(sigmoid(np.float64(model.calibration.log_odds(value, 0) + at_rank)))
 
     slope = mean_slope(probability, log_odds.base, step)
     return Contributions(probability(log_odds.base), slope * log_odds.features)
-
-
-def _logit(score: float) -> float:
-    score = min(max(score, _NEAREST), 1 - _NEAREST)
-    return float(np.log(score / (1 - score)))
 
 
 def _feature_names(model: Model, x: csr_matrix | FeatureRows, written: Mapping[str, str]) -> list[str | int]:

@@ -83,6 +83,8 @@ class Model:
         Fingerprints of training documents, ascending: see `lightdxml.model.fingerprints`. None are kept if empty.
     integer_labels
         Whether the names of labels are integers: the ids that they had in training.
+    output
+        The form in which predictions are returned: see `lightdxml.outputs`.
     reading
         How the files of training were read: options of `lightdxml.data.load` that were given.
     """
@@ -108,6 +110,7 @@ class Model:
     retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
     trained_on: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     integer_labels: bool = False
+    output: str = "lists"
     reading: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -36,6 +36,7 @@ _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.j
 _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
 _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
+_OUTPUTS = ("lists", "dense", "sparse", "classes")
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 12, 1 << 8, 20
 # Digits of the largest id, and characters of the name of a column.
@@ -114,6 +115,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "never_own": model.never_own,
         "language": model.language,
         "integer_labels": model.integer_labels,
+        "output": model.output,
         "reading": dict(model.reading),
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
@@ -281,6 +283,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         retired=_retired(arrays, n_labels),
         trained_on=_trained_on(arrays),
         integer_labels=_integer_labels(manifest.get("integer_labels"), names),
+        output=_output(manifest.get("output", "lists")),
         reading=_reading(manifest.get("reading", {})),
     )
 
@@ -307,6 +310,12 @@ def _language(code: Any) -> str | None:
     if code is not None and (not isinstance(code, str) or len(code) > _MAX_LANGUAGE):
         raise ValueError(f"its manifest has a language {code!r:.30}")
     return code
+
+
+def _output(form: Any) -> str:
+    if form not in _OUTPUTS:
+        raise ValueError(f"its manifest has an output {form!r:.30}")
+    return str(form)
 
 
 def _integer_labels(claimed: Any, names: list[str] | None) -> bool:
