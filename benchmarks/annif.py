@@ -109,7 +109,16 @@ def systems(task: Task, folder: Path) -> dict[str, System]:
     """Return all systems, with the files of a folder in their commands."""
     train, test, model = folder / "train", folder / "test", folder / "model"
     index = [ANNIF, "index", "--no-include-doc", "--limit", str(SUGGESTIONS), "--output", "-"]
-    learn = [*LIGHTDXML, "train", f"{train}.jsonl", "--model", f"{model}", "--vocabulary", f"{folder}/vocabulary.tsv"]
+    learn = [
+        *LIGHTDXML,
+        "train",
+        f"{train}.jsonl",
+        "--model",
+        f"{model}",
+        "--force",
+        "--vocabulary",
+        f"{folder}/vocabulary.tsv",
+    ]
     predict = [*LIGHTDXML, "predict", f"{model}", f"{test}.jsonl", "--json", "-k", str(SUGGESTIONS), "--n-jobs", "1"]
     parts = {name: folder / "data" / "projects" / name for name in ("mllm", "bonsai")}
     annif = {

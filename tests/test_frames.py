@@ -123,7 +123,6 @@ def test_integers_in_columns_are_ids(column: Callable[[Any], Any]) -> None:
     [
         (["cat,pet", "dog,pet", "cow"], r"',' seems to separate them: .* \[cell\.split\(','\) for cell in Y\]"),
         (["cat|pet", "dog", "pet"], "'|' seems to separate them"),
-        (["cat", "dog", "cow"], r"document 0 are 'cat': give a list of them, .* \[\[label\] for label in Y\]"),
         (["['cat']", "dog", "cow"], "document 1 are 'dog'"),
     ],
 )
@@ -132,6 +131,15 @@ def test_strings_that_are_no_lists_are_asked_about(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         labels_of(column(cells), None)
+
+
+def test_strings_in_a_list_are_asked_about_and_in_a_column_are_classes() -> None:
+    cells = ["cat", "dog", "cow"]
+    with pytest.raises(ValueError, match=r"document 0 are 'cat': give a list of them, .* \[\[label\] for label in Y\]"):
+        labels_of(cells, None)
+    for column in (pd.Series(cells), np.array(cells)):
+        found = labels_of(column, None)
+        assert (found.names, found.output) == (["cat", "cow", "dog"], "classes")
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])

@@ -85,10 +85,10 @@ class Predictor:
         include: Labels = None,
         exclude: Labels = None,
     ) -> Any:
-        """Return the labels of each document: lists of names or ids, best first, if training was given lists.
+        """Return the labels of each document: names or ids, best first.
 
-        If it was given a matrix, return a 0/1 matrix; without `k` and `threshold`, the threshold is 0.5. If it was
-        given one class per document, return the best class of each.
+        If training was given a matrix, return a 0/1 matrix of labels with a probability of at least `threshold`, 0.5 if
+        it is not given. If it was given one class per document, return the best class of each. With `k`, return lists.
 
         Parameters
         ----------
@@ -114,15 +114,15 @@ class Predictor:
             Labels that may not be suggested: the k best of the others are.
         """
         form = "lists" if isinstance(X, str) else self.model.output
-        if form in outputs.MATRICES and k is None and threshold is None:
-            threshold = 0.5
+        if form in outputs.MATRICES and k is None:
+            threshold = 0.5 if threshold is None else threshold
         labels, _ = self.rank(
             [X] if isinstance(X, str) else X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids,
             include=include, exclude=exclude,
         )  # fmt: skip
         if form == "classes" and k is None and threshold is None:
             return outputs.as_classes(self.model, labels)
-        if form in outputs.MATRICES:
+        if form in outputs.MATRICES and k is None:
             return outputs.as_indicators(self.model, labels)
         rows = outputs.as_lists(self.model, labels)
         return rows[0] if isinstance(X, str) else rows

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # No more than one in this many documents is held out to reach the minimum.
 _LARGEST_PART = 5
 _MIN_TO_SPLIT = 20
+# What may separate several labels in a string.
+_MARKS = "|;,"
 _BLOCK_ENTRIES = 1 << 20
 _LARGEST_ID = 2**63 - 1
 
@@ -307,7 +309,8 @@ def _classes(y: Any) -> LabelColumns | None:
     if values is None or not len(values):
         return None
     strings = values.tolist() if values.dtype.kind == "U" else []
-    if strings and (likely_separator(strings) is not None or any(map(listed, strings))):
+    # Such cells may hold several labels that were not split.
+    if any(mark in one for one in strings for mark in _MARKS) or any(map(listed, strings)):
         return None
     if values.dtype.kind == "f":
         if not np.isfinite(values).all() or (values != np.round(values)).any():

@@ -200,7 +200,7 @@ def test_labels_that_were_not_split_are_refused_unless_the_separator_is_given(tm
     with pytest.raises(ValueError, match=r"';' in labels such as 'red;x', expected .*--separator \";\""):
         run(*arguments)
     run(*arguments, "--separator", "|")
-    assert load_model(tmp_path / "model").classes_ == ["red;x", "red;y", "blue;x", "blue;y"]
+    assert load_model(tmp_path / "model").classes_.tolist() == ["red;x", "red;y", "blue;x", "blue;y"]
 
 
 def test_a_model_remembers_how_its_data_was_read(tmp_path: Path, unsplit: Path) -> None:

@@ -40,7 +40,7 @@ def test_an_update_replaces_the_model_and_says_what_changed(model: Path, tmp_pat
     assert "honey bee <urn:bee>" in shown
     assert "cow <urn:cow>" in shown
     updated = load(model)
-    assert updated.classes_ == ["urn:cat", "urn:dog", "urn:cow", "urn:bee"]
+    assert updated.classes_.tolist() == ["urn:cat", "urn:dog", "urn:cow", "urn:bee"]
     assert updated.predict("a honey bee", k=1) == ["urn:bee"]
     assert "urn:cow" not in updated.predict("a cow", k=4)
     assert updated.history_[-1]["phase"] == "vocabulary"

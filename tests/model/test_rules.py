@@ -138,7 +138,7 @@ def test_unknown_labels_are_refused_in_one_sentence(model: LightDXML, rule: Any)
 
 
 def test_ids_of_labels_without_names_may_be_text(paper_model: LightDXML) -> None:
-    assert paper_model.predict(topics(1)[0], include=["7"]) == [[7]]
+    assert paper_model.predict(topics(1)[0], k=5, include=["7"]) == [[7]]
 
 
 def test_rules_that_leave_nothing_are_refused(model: LightDXML) -> None:

@@ -419,7 +419,7 @@ def test_names_of_labels_survive(tmp_path: Path) -> None:
     names = ["a, b", "dog\n", "🐈", " ", "ﬁ"]
     trained = LightDXML(options=PAPER | {"epochs": 1}).fit(np.eye(5), [[name] for name in names])
     trained.save(tmp_path / "model")
-    assert load(tmp_path / "model").classes_ == names
+    assert load(tmp_path / "model").classes_.tolist() == names
 
 
 @pytest.mark.parametrize("verify", [True, False])

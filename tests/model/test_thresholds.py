@@ -74,7 +74,8 @@ def test_labels_below_the_threshold_are_left_out_and_all_others_kept(trained: Li
         expected = [(j, p) for j, p in zip(row, values, strict=True) if j >= 0 and p >= np.float32(0.3)]
         assert [(j, p) for j, p in zip(few, few_values, strict=True) if j >= 0] == expected
     assert max(map(len, trained.predict(X, k=1, threshold=0.01))) == 1
-    assert trained.predict(X[:2], threshold=1.0) == [[], []]
+    assert trained.predict(X[:2], k=5, threshold=1.0) == [[], []]
+    assert trained.predict(X[:2], threshold=1.0).nnz == 0
 
 
 def test_thresholds_by_frequency_are_those_of_each_group() -> None:
