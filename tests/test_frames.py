@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from lightdxml.data.dataset import Texts
-from lightdxml.validation import known_labels, label_rows, labels_of, matrix_of, texts_of
+from lightdxml.label_columns import known_labels, label_rows, labels_of
+from lightdxml.validation import matrix_of, texts_of
 
 TEXTS = ["a purring cat", "a barking dog", "both"]
 LABELS = [["cat"], ["dog"], ["cat", "dog"]]

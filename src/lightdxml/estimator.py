@@ -15,6 +15,7 @@ from lightdxml import metrics, outputs
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.kernels import parallel
+from lightdxml.label_columns import known_labels, labels_of
 from lightdxml.label_names import (
     label_texts,
     name_forms,
@@ -42,8 +43,6 @@ from lightdxml.validation import (
     check_lengths,
     check_sample_weight,
     check_trainable,
-    known_labels,
-    labels_of,
     matrix_of,
     rows_of,
     texts_of,

@@ -14,10 +14,11 @@ from lightdxml.data.dataset import Texts
 from lightdxml.data.own_labels import never_own
 from lightdxml.data.own_labels import own_labels as find_own
 from lightdxml.data.vocabulary import Vocabulary
+from lightdxml.label_columns import label_rows
 from lightdxml.text import tfidf
 from lightdxml.text.names import are_words, is_word
 from lightdxml.text.tfidf import TextOptions
-from lightdxml.validation import check_labels, check_lengths, label_rows
+from lightdxml.validation import check_labels, check_lengths
 from lightdxml.views.names.forms import NameForms
 
 
