@@ -11,7 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lightdxml"
 # What each package may import when it is loaded, besides itself and the modules that all layers share.
-SHARED = {"settings", "metrics", "propensity", "progress", "plotting", "__version__", "resources.system"}
+SHARED = {"settings", "metrics", "newton", "propensity", "progress", "plotting", "__version__", "resources.system"}
 MAY_IMPORT = {
     "kernels": set(),
     "data": {"kernels"},

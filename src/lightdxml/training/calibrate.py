@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml import newton
 from lightdxml.model.blend import N_GROUPS, sigmoid
 from lightdxml.model.calibration import Calibration
 from lightdxml.model.thresholds import LEVELS, ThresholdTable
@@ -21,7 +22,8 @@ _KNOTS = 9
 DEPTH = 100
 # How strongly the map is drawn to no change at all. A few documents hardly move it.
 _RIDGE = 1.0
-_STEPS, _CONVERGED, _SMALLEST_GAP = 50, 1e-6, 1e-3
+# Knots are further apart than this.
+_SMALLEST_GAP = 1e-3
 
 
 class Ranked(NamedTuple):
@@ -65,7 +67,7 @@ def fit(ranked: Ranked) -> Calibration:
     ranks = np.broadcast_to(np.arange(log_odds.shape[1]), log_odds.shape)
     features = _features(log_odds[is_label], ranks[is_label], knots)
     start = np.array([knots[0], *np.ones(len(knots) - 1), 0.0])
-    weights = _nonnegative_newton(features, is_right[is_label].astype(np.float64), start)
+    weights = _nonnegative_fit(features, is_right[is_label].astype(np.float64), start)
     values = weights[0] + np.concatenate([[0.0], np.cumsum(weights[1:-1] * np.diff(knots))])
     return Calibration(tuple(knots.tolist()), tuple(values.tolist()), float(weights[-1]))
 
@@ -91,13 +93,11 @@ def _features(
     return np.column_stack([np.ones(len(log_odds)), ways, -np.log1p(ranks)])
 
 
-def _nonnegative_newton(
-    X: NDArray[np.float64], y: NDArray[np.float64], start: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _nonnegative_fit(X: NDArray[np.float64], y: NDArray[np.float64], start: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights of a ridge logistic regression; none but the first is negative."""
     is_free = np.ones(len(start), dtype=np.bool_)
     while True:
-        weights = _newton(X, y, start, is_free)
+        weights = _fit(X, y, start, is_free)
         is_negative = weights < 0
         is_negative[0] = False
         if not is_negative.any():
@@ -105,34 +105,22 @@ def _nonnegative_newton(
         is_free &= ~is_negative
 
 
-def _newton(
+def _fit(
     X: NDArray[np.float64], y: NDArray[np.float64], start: NDArray[np.float64], is_free: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the weights by Newton's method with halved steps; those that are not free are 0."""
+    """Return the weights of a ridge logistic regression; those that are not free are 0."""
 
     def loss(weights: NDArray[np.float64]) -> float:
         log_odds = X @ weights
         fit = (np.logaddexp(0, log_odds) - y * log_odds).sum()
-        return float(fit + 0.5 * _RIDGE * np.square(weights - start)[is_free].sum())
+        return float(fit + 0.5 * _RIDGE * np.square(weights - start).sum())
 
-    weights, free = np.where(is_free, start, 0), np.flatnonzero(is_free)
-    before = loss(weights)
-    for _ in range(_STEPS):
+    def slopes(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         chance: NDArray[np.float64] = sigmoid(X @ weights)
-        gradient = X.T @ (chance - y) + _RIDGE * (weights - start)
         hessian = (X.T * (chance * (1 - chance))) @ X + _RIDGE * np.eye(len(start))
-        step = np.zeros_like(weights)
-        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        # The loss is convex, so some part of the step lowers it.
-        while loss(weights - step) > before and np.abs(step).max() > _CONVERGED:
-            step /= 2
-        after = loss(weights - step)
-        if after > before:
-            break
-        weights, before = weights - step, after
-        if np.abs(step).max() < _CONVERGED:
-            break
-    return weights
+        return X.T @ (chance - y) + _RIDGE * (weights - start), hessian
+
+    return newton.minimize(loss, slopes, np.where(is_free, start, 0), is_free)
 
 
 def tabulate(

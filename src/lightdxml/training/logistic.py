@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml import newton
 from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, features_of, sigmoid
 from lightdxml.model.candidates import Candidates
 
@@ -17,8 +19,6 @@ _USUAL_LOW, _OTHERS_LOW = {"linear": 1.0, "nearness": 1.0}, 0.3
 _USUAL_HIGH, _USUAL_BIAS = 0.3, 1.0
 # How strongly mean weights are drawn to the usual ones, and the weights of a group of labels to the mean.
 _RIDGE, _GROUP_RIDGE = 1.0, 10.0
-# Newton's method: steps at most, and the change of a weight at which it ends.
-_STEPS, _CONVERGED = 50, 1e-6
 
 Design = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -114,27 +114,13 @@ def _blend(views: Sequence[str], weights: NDArray[np.float64]) -> LogisticBlend:
 
 
 def _newton(parts: Sequence[Design], start: NDArray[np.float64], is_free: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the weights, groups × weights, by Newton's method with halved steps; those that are not free are 0."""
+    """Return the weights, groups × weights, by Newton's method; those that are not free are 0."""
     size = len(start)
     # The mean weights and then those of each group. All of them but the free ones stay as they are.
     weights = np.concatenate([start, np.where(is_free, start, 0).ravel()])
-    free = np.flatnonzero(np.concatenate([np.ones(size, dtype=np.bool_), is_free.ravel()]))
-    loss = _loss(parts, start, weights)
-    for _ in range(_STEPS):
-        gradient, hessian = _slopes(parts, start, weights)
-        step = np.zeros_like(weights)
-        step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        later = _loss(parts, start, weights - step)
-        # The loss is convex, so some part of the step lowers it.
-        while later > loss and np.abs(step).max() > _CONVERGED:
-            step /= 2
-            later = _loss(parts, start, weights - step)
-        if later > loss:
-            break
-        weights, loss = weights - step, later
-        if np.abs(step).max() < _CONVERGED:
-            break
-    return weights[size:].reshape(N_GROUPS, size)
+    free = np.concatenate([np.ones(size, dtype=np.bool_), is_free.ravel()])
+    found = newton.minimize(partial(_loss, parts, start), partial(_slopes, parts, start), weights, free)
+    return found[size:].reshape(N_GROUPS, size)
 
 
 def _loss(parts: Sequence[Design], start: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml import newton
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import FREQUENCY, expect
 
@@ -30,7 +31,7 @@ _WHOLE = np.float32(0.998)
 TERMS, AMBIGUITY = (1, 2, 3), (1, 2)
 NO_MATCH, PARTIAL, WHOLE, NAMELESS = 0, 1, 2, 3
 _KINDS = 4
-_RIDGE, _STEPS, _CONVERGED = 1.0, 30, 1e-6
+_RIDGE = 1.0
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def undecided() -> NameScorer:
 def fit(matches: Matches, is_right: NDArray[np.bool_]) -> NameScorer:
     """Fit the scorer to matches (one-dimensional) of which it is known whether the label is right."""
     design = _design(matches)
-    coefficients = _newton(design, is_right.astype(np.float64))
+    coefficients = _fitted(design, is_right.astype(np.float64))
     cuts = np.cumsum([int(np.prod(shape)) for _, shape in _SHAPES])[:-1]
     parts = np.split(coefficients.astype(np.float32), cuts)
     return NameScorer(*(part.reshape(shape) for part, (_, shape) in zip(parts, _SHAPES, strict=True)))
@@ -176,17 +177,17 @@ def _hats(values: NDArray[np.float32], knots: NDArray[np.float32], rows: NDArray
     return csr_matrix((entries, (np.tile(at, 2), np.concatenate([left, left + 1]))), shape=(len(at), len(knots)))
 
 
-def _newton(X: csr_matrix, y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fitted(X: csr_matrix, y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the coefficients of a logistic regression with a small ridge penalty."""
     from scipy.sparse import diags
 
-    coefficients = np.zeros(X.shape[1])
-    for _ in range(_STEPS):
+    def loss(coefficients: NDArray[np.float64]) -> float:
+        odds = X @ coefficients
+        return float((np.logaddexp(0, odds) - y * odds).sum() + 0.5 * _RIDGE * np.square(coefficients).sum())
+
+    def slopes(coefficients: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         p = 1 / (1 + np.exp(-np.clip(X @ coefficients, -30, 30)))
-        gradient = X.T @ (p - y) + _RIDGE * coefficients
         hessian = (X.T @ diags(p * (1 - p)) @ X).toarray() + _RIDGE * np.eye(X.shape[1])
-        step = np.linalg.solve(hessian, gradient)
-        coefficients -= step
-        if np.abs(step).max() < _CONVERGED:
-            break
-    return coefficients
+        return X.T @ (p - y) + _RIDGE * coefficients, hessian
+
+    return newton.minimize(loss, slopes, np.zeros(X.shape[1]))
