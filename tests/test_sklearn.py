@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone
@@ -18,8 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, Predictor, load
 from lightdxml.data import Dataset
+from lightdxml.model.blend import TailShift
 from tests.support.data import NAMES, TEXTS
 from tests.support.forging import change_manifest
 
@@ -193,3 +196,58 @@ def test_the_form_of_predictions_is_stored(news: Any, tmp_path: Path) -> None:
     change_manifest(tmp_path / "model", lambda manifest: manifest.update(output="code"))
     with pytest.raises(ValueError, match="its manifest has an output 'code'"):
         load(tmp_path / "model")
+
+
+def test_classes_may_be_negative(news: Any, tmp_path: Path) -> None:
+    """A model of classes -1 and 1 could once be saved, and not be loaded."""
+    signs = np.array([1 if "sea" in labels else -1 for labels in news[1]])
+    trained = LightDXML(**FAST).fit(news[0], signs)
+    trained.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(news[0][:9]), trained.predict(news[0][:9]))
+    assert set(trained.predict(news[0])) == {-1, 1}
+
+
+def test_the_threshold_is_stored(news: Any, tmp_path: Path) -> None:
+    Y = MultiLabelBinarizer().fit_transform(news[1])
+    trained = LightDXML(**FAST, threshold=0.05).fit(news[0], Y)
+    trained.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.threshold == 0.05
+    for other in (again, Predictor.load(tmp_path / "model")):
+        np.testing.assert_array_equal(other.predict(news[0][:50]), trained.predict(news[0][:50]))
+    assert trained.predict(news[0][0]) == trained.predict(news[0][:1], k=5)[0], "a text alone has a list of labels"
+    change_manifest(tmp_path / "model", lambda manifest: manifest.update(threshold="f1"))
+    with pytest.raises(ValueError, match="its manifest has a threshold 'f1'"):
+        load(tmp_path / "model")
+    with pytest.raises(ValueError, match="threshold is 'f1'"):
+        LightDXML(**FAST, threshold="f1").fit(news[0], Y)
+
+
+def test_scores_take_labels_in_the_form_of_training(news: Any) -> None:
+    first, names = [sorted(labels)[0] for labels in news[1]], ["food", "money", "sea", "sport"]
+    numbers = [names.index(name) for name in first]
+    trained = LightDXML(**FAST).fit(news[0], numbers, label_names=names)
+    assert trained.score(news[0], numbers) == trained.score(news[0], [[number] for number in numbers]) > 0.5
+    rows = MultiLabelBinarizer().fit_transform(news[1]).tolist()
+    matrix = LightDXML(**FAST).fit(news[0], rows)
+    assert matrix.score(news[0], rows) == matrix.score(news[0], np.array(rows)) > 0.9
+
+
+def test_predictions_of_classes_are_the_most_likely_ones(news: Any) -> None:
+    first = np.array([labels[0] for labels in news[1]])
+    trained = LightDXML(**FAST).fit(news[0], first)
+    trained.model_ = replace(trained.model_, shift=TailShift(2.0, 3.0))
+    shares = trained.predict_proba(news[0])
+    np.testing.assert_array_equal(trained.predict(news[0]), trained.classes_[shares.argmax(axis=1)])
+    sparse = trained.predict_proba(news[0], dense=False)
+    assert issparse(sparse)
+    np.testing.assert_allclose(sparse.toarray(), shares, atol=1e-6)
+
+
+def test_weights_of_0_leave_out_rows_of_frames(news: Any) -> None:
+    frame = pd.DataFrame({"text": news[0]}, index=range(1000, 1400))
+    weights = np.ones(400)
+    weights[::2] = 0
+    found = LightDXML(**FAST).fit(frame, news[1], sample_weight=weights, ids=pd.Series(range(400)).astype(str))
+    expected = LightDXML(**FAST).fit(news[0][1::2], news[1][1::2])
+    np.testing.assert_array_equal(found.rank(news[0][:9])[1], expected.rank(news[0][:9])[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ from lightdxml.label_names import (
 from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
-from lightdxml.predictor import Ids, Predictor, Threshold, threads_of
+from lightdxml.model.thresholds import DEPTH, check_threshold
+from lightdxml.predictor import Predictor, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, ClassifierTags, NotFittedError
@@ -47,6 +48,11 @@ from lightdxml.validation import (
     rows_of,
     texts_of,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from lightdxml.predictor import RankOptions
 
 # The settings of `Config` that are parameters of the estimator.
 _SETTINGS = (
@@ -251,7 +257,9 @@ class LightDXML(BaseEstimator):
             A folder in which features and shortlists live as memory-mapped files instead of in memory. Leftovers of
             killed processes are removed the next time.
         """
-        self.config()  # Wrong settings are reported before any work is done.
+        # Wrong settings are reported before any work is done.
+        self.config()
+        check_threshold(self.threshold)
         if resume and checkpoint is None:
             raise ValueError("resume needs the folder of the checkpoint: give checkpoint as well")
         limit = parse_size(memory_limit) if isinstance(memory_limit, str) else memory_limit
@@ -269,7 +277,8 @@ class LightDXML(BaseEstimator):
         weights = None if sample_weight is None else check_sample_weight(sample_weight, labels.shape[0])
         if weights is not None and not weights.all():
             counted = np.flatnonzero(weights)
-            X, texts, ids, labels, weights = (rows_of(one, counted) for one in (X, texts, ids, labels, weights))
+            X = rows_of(X, counted) if texts is None else None
+            texts, ids, labels, weights = (rows_of(one, counted) for one in (texts, ids, labels, weights))
         dev_ids = None if dev is None or len(dev) < 3 else dev[2]
         own = own_labels_of(ids, names, labels, dev_ids, config.own_labels)
         progress, history = Progress(self.verbose), History()
@@ -294,7 +303,7 @@ class LightDXML(BaseEstimator):
                 X_dev = (
                     tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else matrix_of(dev[0])
                 )
-                dev = X_dev, known_labels(dev[1], names, labels.shape[1], are_integers)
+                dev = X_dev, known_labels(dev[1], names, labels.shape[1], are_integers, output)
             with history.phase("word vectors"):
                 terms, seed = None if vectorizer is None else vectorizer.vocabulary, config.random_state
                 vectors = initial_vectors(self.word_vectors, texts, terms, config.dense.dim, seed)
@@ -310,6 +319,7 @@ class LightDXML(BaseEstimator):
             check_trainable(X, labels)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
+            about["threshold"] = self.threshold
             about |= {"language": self.language or None, "trained_on": fingerprints.kept(seen)}
             # Only the prepared form is needed from here on.
             del X, labels, dev, vectors, forms
@@ -337,41 +347,15 @@ class LightDXML(BaseEstimator):
         self.history_ = history
         self.n_features_in_ = model.n_features
 
-    def predict(
-        self,
-        X: Any,
-        k: int | None = None,
-        *,
-        threshold: Threshold = None,
-        by_frequency: bool = False,
-        tail: float = 0.0,
-        ids: Ids = None,
-        include: Labels = None,
-        exclude: Labels = None,
-    ) -> Any:
+    def predict(self, X: Any, k: int | None = None, **options: Unpack[RankOptions]) -> Any:
         """Return the labels of each document: see `Predictor.predict`."""
-        if self._trained().output in outputs.MATRICES and k is None and threshold is None:
-            threshold = self.threshold
-        return self._predictor().predict(
-            X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids, include=include, exclude=exclude
-        )
+        return self._predictor().predict(X, k, **options)
 
     def rank(
-        self,
-        X: Any,
-        k: int | None = None,
-        *,
-        threshold: Threshold = None,
-        by_frequency: bool = False,
-        tail: float = 0.0,
-        ids: Ids = None,
-        include: Labels = None,
-        exclude: Labels = None,
+        self, X: Any, k: int | None = None, **options: Unpack[RankOptions]
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the ids of the best labels of each document, and the probability of each: see `Predictor.rank`."""
-        return self._predictor().rank(
-            X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids, include=include, exclude=exclude
-        )
+        return self._predictor().rank(X, k, **options)
 
     def scores(
         self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None
@@ -412,7 +396,7 @@ class LightDXML(BaseEstimator):
         return outputs.decisions(self._trained(), self._best(X), dense)
 
     def _best(self, X: Any) -> csr_matrix:
-        return self.scores(X, min(self._trained().n_labels, outputs.DEEPEST))
+        return self.scores(X, min(self._trained().n_labels, DEPTH))
 
     def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
         """Return what every word adds to the probability of each of the k best labels: see `Predictor.explain`."""
@@ -429,7 +413,7 @@ class LightDXML(BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return P@1 as a fraction from 0 to 1: the accuracy, if each document has one class."""
         trained = self._trained()
-        labels = known_labels(y, trained.label_names, trained.n_labels, trained.integer_labels)
+        labels = known_labels(y, trained.label_names, trained.n_labels, trained.integer_labels, trained.output)
         right = metrics.document_precision(labels, self.rank(X, 1)[0], k=(1,)) / 100
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
@@ -464,7 +448,7 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
     estimator.n_features_in_ = model.n_features
     values = {name: value for name, _, value in walk(model.config)}
     short = {name: values.pop(SHORT_NAMES.get(name, name)) for name in _SETTINGS}
-    estimator.set_params(**short, options=values)
+    estimator.set_params(**short, threshold=model.threshold, options=values)
     if model.vectorizer is not None:
         known = estimator.get_params()
         settings = vars(model.vectorizer.settings)

@@ -185,15 +185,22 @@ def _numbered_columns(rows: list[list[int]], names: list[str]) -> LabelColumns:
     return LabelColumns(label_matrix(rows, len(names)), names)
 
 
-def known_labels(Y: Any, names: list[str] | None, n_labels: int, are_integers: bool = False) -> Any:
-    """Return a label matrix with the model's columns; unknown labels are dropped."""
-    classes = _classes(Y) if names is not None else None
+def known_labels(
+    Y: Any, names: list[str] | None, n_labels: int, are_integers: bool = False, output: str = "lists"
+) -> Any:
+    """Return a label matrix with the model's columns; unknown labels are dropped.
+
+    `output` is the form in which labels were given to training.
+    """
+    classes = _classes(Y) if output == "classes" else None
     if classes is not None and classes.names is not None:
         rows: list[list[Any]] | None = [[classes.names[j]] for j in classes.matrix.indices.tolist()]
     else:
         rows = label_rows(Y)
     if rows is None:
         return matrix_of(Y)
+    if output == "dense" and _are_indicators(rows):
+        return np.array(rows)
     if not are_integers and _are_ids(rows):
         return label_matrix([[label for label in row if label < n_labels] for row in rows], n_labels)
     if names is None:

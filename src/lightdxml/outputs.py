@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 # What training was given: such predictions are matrices too.
 MATRICES = ("dense", "sparse")
-# Labels per document whose probability is in a matrix of probabilities.
-DEEPEST = 100
 # A matrix of more cells is sparse, unless a dense one is asked for.
 _CELLS = 10_000_000
 
@@ -46,10 +44,11 @@ def classes_of(model: Model) -> NDArray[Any]:
     return np.array([model.given_label(j) for j in range(model.n_labels)])
 
 
-def as_classes(model: Model, labels: NDArray[np.int32]) -> NDArray[Any]:
-    """Return the best class of each document; the most frequent one if nothing is known about a document."""
+def as_classes(model: Model, labels: NDArray[np.int32], scores: NDArray[np.float32]) -> NDArray[Any]:
+    """Return the most likely class of each document; the most frequent one if nothing is known about a document."""
     usual = int(np.argmax(model.label_frequency))
-    best = np.where(labels[:, 0] >= 0, labels[:, 0], usual)
+    first = np.take_along_axis(labels, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+    best = np.where(first >= 0, first, usual)
     found: NDArray[Any] = classes_of(model)[best]
     return found
 
@@ -59,15 +58,21 @@ def probabilities(model: Model, found: csr_matrix, dense: bool | None) -> Any:
 
     If each document has one class, those of a document sum to 1.
     """
-    if model.output == "classes":
-        return _class_probabilities(model, found)
     if dense is None:
         dense = found.shape[0] * found.shape[1] <= _CELLS
+    if model.output == "classes":
+        return _class_shares(model, found.toarray()) if dense else _sparse_shares(found)
     return found.toarray() if dense else found
 
 
-def _class_probabilities(model: Model, found: csr_matrix) -> NDArray[np.float64]:
-    shares = found.toarray().astype(np.float64)
+def _sparse_shares(found: csr_matrix) -> csr_matrix:
+    totals = np.maximum(np.asarray(found.sum(axis=1)).ravel(), 1e-9)
+    found.data /= np.repeat(totals, np.diff(found.indptr)).astype(np.float32)
+    return found
+
+
+def _class_shares(model: Model, found: NDArray[np.float32]) -> NDArray[np.float64]:
+    shares = found.astype(np.float64)
     # Where nothing is known, classes are as likely as in training.
     shares[shares.sum(axis=1) == 0] = model.label_frequency
     # The best class stays the best one, and every class possible.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from lightdxml.model import explain as explaining
 from lightdxml.model import store
 from lightdxml.model.model import Model, check_tail, label_thresholds, predict
 from lightdxml.model.rules import Labels, allowed_labels
+from lightdxml.model.thresholds import DEPTH
 from lightdxml.text import tfidf
 from lightdxml.validation import check_features, matrix_of, texts_of
 
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
 Ids = Sequence[str] | None
 # A probability, or the measure that validation documents choose it for.
 Threshold = float | str | None
+
+
+class RankOptions(TypedDict, total=False):
+    """The options of `Predictor.rank` and `Predictor.predict`, which explain them."""
+
+    threshold: Threshold
+    by_frequency: bool
+    tail: float
+    ids: Ids
+    include: Labels
+    exclude: Labels
+
+
 # Labels per document without a threshold.
 _DEFAULT_K = 5
 
@@ -87,8 +101,9 @@ class Predictor:
     ) -> Any:
         """Return the labels of each document: names or ids, best first.
 
-        If training was given a matrix, return a 0/1 matrix of labels with a probability of at least `threshold`, 0.5 if
-        it is not given. If it was given one class per document, return the best class of each. With `k`, return lists.
+        If training was given a matrix, return a 0/1 matrix of labels with a probability of at least `threshold`, which
+        is by default that of the model. If it was given one class per document, return the most likely class of each.
+        With `k`, return lists.
 
         Parameters
         ----------
@@ -111,17 +126,21 @@ class Predictor:
             The only labels that may be suggested: URIs, names or ids. With a vocabulary, all labels of a branch are
             `model.vocabulary.branch(uri)`.
         exclude
-            Labels that may not be suggested: the k best of the others are.
+            Labels that may not be suggested: the k best of the others are. Without the labels that are left out, others
+            rank higher and are more likely.
         """
         form = "lists" if isinstance(X, str) else self.model.output
-        if form in outputs.MATRICES and k is None:
-            threshold = 0.5 if threshold is None else threshold
-        labels, _ = self.rank(
+        if form in outputs.MATRICES and k is None and threshold is None:
+            threshold = self.model.threshold
+        is_class = form == "classes" and k is None and threshold is None
+        if is_class:
+            k = min(self.model.n_labels, DEPTH)
+        labels, scores = self.rank(
             [X] if isinstance(X, str) else X, k, threshold=threshold, by_frequency=by_frequency, tail=tail, ids=ids,
             include=include, exclude=exclude,
         )  # fmt: skip
-        if form == "classes" and k is None and threshold is None:
-            return outputs.as_classes(self.model, labels)
+        if is_class:
+            return outputs.as_classes(self.model, labels, scores)
         if form in outputs.MATRICES and k is None:
             return outputs.as_indicators(self.model, labels)
         rows = outputs.as_lists(self.model, labels)
@@ -144,9 +163,11 @@ class Predictor:
         There are no more columns than labels. All parameters are as in `predict`.
         """
         if k is None:
-            k = _DEFAULT_K if threshold is None else outputs.DEEPEST
+            k = _DEFAULT_K if threshold is None else DEPTH
         _check_k(k)
         check_tail(tail)
+        if by_frequency and threshold is None:
+            raise ValueError("by_frequency is for thresholds: give a threshold such as 'auto', too")
         least = None if threshold is None else label_thresholds(self.model, threshold, by_frequency)
         allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):

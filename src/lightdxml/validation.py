@@ -81,7 +81,10 @@ def rows_of(values: Any, rows: NDArray[np.int64]) -> Any:
     """
     if values is None or isinstance(values, np.ndarray) or hasattr(values, "nnz"):
         return None if values is None else values[rows]
-    return values.take(rows) if isinstance(values, Texts) else [values[i] for i in rows.tolist()]
+    if isinstance(values, Texts):
+        return values.take(rows)
+    each = frames.values(values)
+    return [each[i] for i in rows.tolist()]
 
 
 def check_bytes(X: Any) -> int:

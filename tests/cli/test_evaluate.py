@@ -160,3 +160,15 @@ def test_ignored_pairs_leave_the_ranking_and_its_scores(folder: Path) -> None:
     np.testing.assert_array_equal(found.ranked, ranked[:, 1:11])
     np.testing.assert_array_equal(found.scores, scores[:, 1:11])
     assert found.metrics["P@1"] == evaluate(Y, ranked, 1, ignore=first)["P@1"]
+
+
+def test_the_grid_takes_any_order_of_labels(folder: Path) -> None:
+    """By `--tail`, rare labels come before likelier ones."""
+    found = evaluated(folder, "--grid", "--tail", 1)
+    assert np.isfinite(found["grid"]["micro-F1"]).all()
+
+
+@pytest.mark.parametrize("option", [["--tail", "1"], ["--threshold", "auto"]])
+def test_what_is_chosen_for_the_model_alone_does_not_go_with_another_system(tmp_path: Path, option: list[str]) -> None:
+    with pytest.raises(ValueError, match="alone: .* with --with"):
+        run("evaluate", tmp_path / "none", "nothing", "--with", "scores.jsonl", "--with-weight", "0.5", *option)

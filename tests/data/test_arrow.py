@@ -211,3 +211,11 @@ def test_a_table_to_predict_is_found_by_its_columns() -> None:
         assert list(batch.documents) == ["a cat"]
     with pytest.raises(DataError, match="a column named body: check --text-column"):
         list(text_batches(Path("-"), io.BytesIO(b"a,b\n1,2\n"), options, "csv"))
+
+
+def test_a_bad_row_loses_no_others(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a", None, "b"]}), tmp_path / "d.parquet")
+    with (tmp_path / "d.parquet").open("rb") as stream:
+        (batch,) = text_batches(tmp_path / "d.parquet", stream)
+    assert list(batch.documents) == ["a", "", "b"]
+    assert list(batch.errors) == [1]

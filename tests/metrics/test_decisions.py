@@ -142,7 +142,6 @@ def test_inputs_are_not_changed() -> None:
         (decision_measures, (np.zeros((N, 1), dtype=np.int32), np.ones((N, 1)), 0.5, 0), "k is 0"),
         (decision_measures, (np.zeros((N, 2), dtype=np.int32), np.ones((N, 2))), "contains a label twice"),
         (threshold_counts, (np.zeros((N, 1), dtype=np.int32), np.ones((N, 1)), [0.5, 0.1]), "ascending order"),
-        (threshold_grid, (np.tile(np.array([0, 1]), (N, 1)), np.tile([0.1, 0.9], (N, 1))), "do not descend"),
     ],
 )
 def test_invalid_input_is_rejected(function: Any, arguments: Any, says: str) -> None:

@@ -120,5 +120,13 @@ def test_other_thresholds_are_refused(trained: LightDXML, threshold: Any) -> Non
         trained.predict(noisy_topics(1)[0], threshold=threshold)
 
 
+def test_thresholds_by_frequency_need_a_measure(trained: LightDXML) -> None:
+    X = noisy_topics(1)[0]
+    with pytest.raises(ValueError, match="by_frequency is for thresholds"):
+        trained.rank(X, by_frequency=True)
+    with pytest.raises(ValueError, match=r"threshold 0\.3 is the same for all labels"):
+        trained.predict(X, threshold=0.3, by_frequency=True)
+
+
 def test_the_threshold_of_a_number_is_that_number() -> None:
     assert set(thresholds_of(None, 0, False)) == {0.0}

@@ -32,4 +32,13 @@ def test_another_vocabulary_keeps_the_counts_of_names_that_stay() -> None:
     new = NewLabels(names, 4, none, none, renamed=np.array([1], np.int32), expected_documents=expected)
     found = carried_over(old, np.array([0, 0, 1, 2], np.int32), new)
     assert found.documents.tolist() == [90, 91, 8, 93]
-    assert found.hits.tolist() == [0, 0, 4, 0]
+    # Other names of a label are as often right as those that it had: 3 of 11, and 3 of 7.
+    assert found.hits.tolist() == [24, 39, 4, 0]
+
+
+def test_a_document_that_was_not_counted_is_not_taken_away() -> None:
+    """A document without the least word of a long name counts as a match, and once made the rate NaN."""
+    counts = Occurrences(np.array([0, 0, 1], np.int32), np.array([0, 0, 1], np.int32))
+    found = counts.without(np.array([True, True, True]), np.array([True, False, True]))
+    assert found.documents.tolist() == [0, 0, 0]
+    assert np.isfinite(found.log_rate).all()

@@ -74,6 +74,8 @@ class Least:
         from lightdxml.model.model import label_thresholds
 
         if text is None:
+            if by_frequency:
+                raise ValueError("--by-frequency is for thresholds: give --threshold auto, too")
             return None
         given = parse_threshold(text)
         found = label_thresholds(model, given, by_frequency)

@@ -84,7 +84,7 @@ def run(
     from lightdxml.model.model import check_tail
 
     check_tail(tail)
-    check_options(other, weight)
+    check_options(other, weight, tail, threshold)
     if threshold is not None:
         parse_threshold(threshold)
     if per_label is not None:

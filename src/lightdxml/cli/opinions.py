@@ -32,10 +32,15 @@ WithWeight = Annotated[
 ]
 
 
-def check_options(path: Path | None, weight: float | None) -> None:
-    """Raise a `ValueError` if only one of the options is given, or the weight is none."""
+def check_options(path: Path | None, weight: float | None, tail: float = 0.0, threshold: str | None = None) -> None:
+    """Raise a `ValueError` if only one of the options is given, the weight is none, or others do not go with them."""
+    from lightdxml.cli.decisions import parse_threshold
     from lightdxml.model.opinions import check_weight
 
+    if path is not None and tail:
+        raise ValueError("--tail orders the labels of the model alone: leave it out with --with")
+    if path is not None and threshold is not None and isinstance(parse_threshold(threshold), str):
+        raise ValueError(f"--threshold {threshold} is chosen for the model alone: give a number with --with")
     if path is not None and weight is None:
         raise ValueError("--with needs a weight: give --with-weight, which `lightdxml weigh` finds")
     if path is None and weight is not None:

@@ -101,7 +101,7 @@ def run(
     if threshold is not None:
         parse_threshold(threshold)
     check_tail(tail)
-    check_options(other, weight)
+    check_options(other, weight, tail, threshold)
     predictor = Predictor.load(model, n_jobs=n_jobs)
     trained = predictor.model
     rules = rules_of(trained, include, exclude, include_branch, exclude_branch)

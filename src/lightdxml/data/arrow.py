@@ -99,11 +99,14 @@ def read(paths: Sequence[Path], index: LabelIndex, options: ReadOptions) -> Spli
     return documents.split(len(index.names))
 
 
-def documents(path: Path, columns: Columns) -> Iterator[tuple[Any, tuple[str | None, str | None]]]:
-    """Yield the ids of documents, with their titles and texts; labels are not read."""
+def documents(path: Path, columns: Columns) -> Iterator[tuple[Any, tuple[str | None, str | None] | DataError]]:
+    """Yield the ids of documents, with their titles and texts, or with what is wrong; labels are not read."""
     for number, row in _rows(path, columns, with_labels=False):
-        texts = title_and_body(path, number, row, columns.text, columns.title)
-        yield None if columns.id is None else row.get(columns.id), texts
+        document_id = None if columns.id is None else row.get(columns.id)
+        try:
+            yield document_id, title_and_body(path, number, row, columns.text, columns.title)
+        except DataError as error:
+            yield document_id, error
 
 
 def has_cells(path: Path, columns: Columns) -> bool:

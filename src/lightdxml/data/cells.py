@@ -14,7 +14,7 @@ SEPARATOR = "|"
 _SEPARATORS, _MANY = (";", "|", ","), 0.5
 _ITEM = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|-?\d{1,4000}""")
 # NumPy writes blanks between the items where Python writes commas.
-_LIST = re.compile(rf"\[\s*(?:(?:{_ITEM.pattern})(?:(?:\s*,\s*|\s+)(?:{_ITEM.pattern}))*\s*,?\s*)?\]")
+_LIST = re.compile(rf"\[\s*(?:(?:{_ITEM.pattern})(?:(?:\s*,\s*|\s+)(?:{_ITEM.pattern}))*(?:\s*,)?\s*)?\]")
 
 
 def listed(cell: str) -> list[str] | list[int] | None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain, dropwhile, islice
+from itertools import chain, dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
 
@@ -162,10 +162,14 @@ def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str, column
     if delimiter is None:
         raise table.missing_columns(path, header, columns.to_predict(), with_labels=False)
     lines = dropwhile(lambda line: not line.text.strip(), chain.from_iterable(chunks))
+    # Cells may contain line ends, so only the table reader knows where a document ends.
+    yield from _batched(_table_documents(path, lines, delimiter, columns))
+
+
+def _batched(documents: Iterable[_Document]) -> Iterator[Batch]:
     part: list[_Document] = []
     try:
-        # Cells may contain line ends, so only the table reader knows where a document ends.
-        for document in _table_documents(path, lines, delimiter, columns):
+        for document in documents:
             part.append(document)
             if len(part) == _BATCH_DOCUMENTS:
                 yield _batch(part)
@@ -181,9 +185,15 @@ def _table_batches(path: Path, chunks: Iterable[list[Line]], header: str, column
 
 def _arrow_batches(path: Path, columns: Columns) -> Iterator[Batch]:
     files = arrow.files(path) if path.is_dir() else [path]
-    documents = chain.from_iterable(arrow.documents(file, columns) for file in files)
-    while part := list(islice(documents, _BATCH_DOCUMENTS)):
-        yield _batch([_Document(document_id, title or "", body or "") for document_id, (title, body) in part])
+    found = chain.from_iterable(arrow.documents(file, columns) for file in files)
+    yield from _batched(_arrow_document(document_id, one) for document_id, one in found)
+
+
+def _arrow_document(document_id: Any, found: tuple[str | None, str | None] | DataError) -> _Document:
+    if isinstance(found, DataError):
+        return _Document(document_id, error=found)
+    title, body = found
+    return _Document(document_id, title or "", body or "")
 
 
 def _table_documents(path: Path, lines: Iterator[Line], delimiter: str, columns: Columns) -> Iterator[_Document]:

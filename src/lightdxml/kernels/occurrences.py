@@ -6,20 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels.jit import kernel
+from lightdxml.kernels.ranking import contains
 from lightdxml.kernels.sparse import Pattern
-
-
-@kernel
-def _has(sorted_ids: NDArray[np.int32], first: int, last: int, wanted: int) -> bool:
-    """Return whether sorted_ids[first:last] has an id, by bisection."""
-    end = last
-    while first < last:
-        middle = (first + last) // 2
-        if sorted_ids[middle] < wanted:
-            first = middle + 1
-        else:
-            last = middle
-    return first < end and sorted_ids[first] == wanted
 
 
 @kernel
@@ -59,12 +47,12 @@ def count(
                 rarest = i
         label = labels[name]
         for p in range(term_indptr[terms[rarest]], term_indptr[terms[rarest] + 1]):
-            contains = True
+            is_whole = True
             for i in range(first, last):
-                if i != rarest and not _has(of_term, term_indptr[terms[i]], term_indptr[terms[i] + 1], of_term[p]):
-                    contains = False
+                if i != rarest and not contains(of_term, term_indptr[terms[i]], term_indptr[terms[i] + 1], of_term[p]):
+                    is_whole = False
                     break
-            if contains:
+            if is_whole:
                 documents[name] += 1
-                if _has(of_label, label_indptr[label], label_indptr[label + 1], of_term[p]):
+                if contains(of_label, label_indptr[label], label_indptr[label + 1], of_term[p]):
                     hits[name] += 1

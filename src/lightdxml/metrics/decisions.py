@@ -162,7 +162,7 @@ def threshold_grid(
 ) -> dict[str, NDArray[np.float64]]:
     """Return `micro-F1` and `samples-F1` for each threshold (rows) and each limit of labels (columns).
 
-    A limit of None is none. Scores must descend in each row. The other parameters are those of `decision_measures`.
+    A limit of None is none. The other parameters are those of `decision_measures`.
 
     Examples
     --------
@@ -172,17 +172,11 @@ def threshold_grid(
     [[50.0, 66.7], [50.0, 80.0]]
     """
     compared, values = _compare(Y_true, ranked, scores, ignore)
-    _check_descending(compared, values)
-    # How many of the first 0, 1, … labels are right: kept labels are always the first ones.
-    hits = np.pad(np.cumsum(compared.hits, axis=1, dtype=np.int32), ((0, 0), (1, 0)))
-    true, rows = np.diff(compared.Y.indptr).astype(np.int64), np.arange(len(hits))
     shape = len(thresholds), len(limits)
     found = {"micro-F1": np.zeros(shape), "samples-F1": np.zeros(shape)}
     for i, threshold in enumerate(thresholds):
-        above = _kept(compared, values, threshold, None).sum(axis=1)
         for j, limit in enumerate(limits):
-            kept = above if limit is None else np.minimum(above, limit)
-            counts = Counts(true, kept, hits[rows, kept].astype(np.int64))
+            counts = _by_document(compared, _kept(compared, values, threshold, limit))
             found["micro-F1"][i, j] = _total(counts).f1.mean()
             found["samples-F1"][i, j] = counts.f1.mean()
     return found
@@ -258,10 +252,3 @@ def _at_least(limits: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArr
     reached = np.bincount(np.searchsorted(limits, scores, side="right"), minlength=len(limits) + 1)
     at_least: NDArray[np.int64] = reached[:0:-1].cumsum()[::-1]
     return at_least
-
-
-def _check_descending(compared: Compared, scores: NDArray[np.float32]) -> None:
-    ascends = (scores[:, 1:] > scores[:, :-1]) & (compared.ranked[:, 1:] >= 0)
-    rows = np.flatnonzero(ascends.any(axis=1))
-    if len(rows):
-        raise ValueError(f"the scores of document {rows[0]} do not descend: rank labels by their scores")

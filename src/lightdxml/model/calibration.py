@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lightdxml.kernels import parallel, ranking
 from lightdxml.model.blend import sigmoid
 
-_LARGEST, _MAX_KNOTS = 1e6, 100
+_LARGEST, _MAX_KNOTS, _SMALLEST_GAP = 1e6, 100, 1e-6
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def restore_calibration(content: Any) -> Calibration:
     are_numbers = all(type(one) in (int, float) and abs(one) <= _LARGEST for one in numbers)
     if not are_numbers or not 2 <= len(knots) <= _MAX_KNOTS or len(values) != len(knots) or rank < 0:
         raise ValueError(f"its manifest has a calibration {content!r:.80}")
-    if min(np.diff(knots)) <= 0 or min(np.diff(values)) < 0:
+    if min(np.diff(knots)) < _SMALLEST_GAP or min(np.diff(values)) < 0:
         raise ValueError(f"its manifest has a calibration that falls: {content!r:.80}")
     return Calibration(tuple(map(float, knots)), tuple(map(float, values)), float(rank))
 

@@ -85,6 +85,8 @@ class Model:
         Whether the names of labels are integers: the ids that they had in training.
     output
         The form in which predictions are returned: see `lightdxml.outputs`.
+    threshold
+        From which probability on a label is predicted if the output is a matrix: see `lightdxml.model.thresholds`.
     reading
         How the files of training were read: options of `lightdxml.data.load` that were given.
     """
@@ -111,6 +113,7 @@ class Model:
     trained_on: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     integer_labels: bool = False
     output: str = "lists"
+    threshold: float | str = 0.5
     reading: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -179,8 +179,16 @@ def combine(ours: Ranking, theirs: Ranking, weight: float, k: int) -> Ranking:
     labels[:, 1:][is_second] = -1
     best, values = top_k(labels, scores, k)
     silent = (theirs[0] < 0).all(axis=1) | (weight == 0)
-    best[silent], values[silent] = top_k(ours[0][silent], ours[1][silent], k)
+    # As the model ranks them: by `tail`, rare labels may come before likelier ones.
+    best[silent], values[silent] = _first(ours[0][silent], k, -1), _first(ours[1][silent], k, 0)
     return best, np.minimum(values, np.float32(1))
+
+
+def _first(values: NDArray[Any], k: int, missing: int) -> NDArray[Any]:
+    """Return the first k columns, as many as there are and then a value for missing ones."""
+    found = np.full((len(values), k), missing, dtype=values.dtype)
+    found[:, : values.shape[1]] = values[:, :k]
+    return found
 
 
 def check_weight(weight: float) -> None:

@@ -6,6 +6,7 @@ Every view brings its own arrays and facts, and checks them when it is restored.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from lightdxml.model import fingerprints
 from lightdxml.model.blend import LogisticBlend, TailShift, restore_blend
 from lightdxml.model.calibration import restore_calibration
 from lightdxml.model.model import Model
-from lightdxml.model.thresholds import ThresholdTable
+from lightdxml.model.thresholds import ThresholdTable, check_threshold
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.persistence.atomic_dir import locate, replace_folder
@@ -37,10 +38,11 @@ _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.js
 _FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 _OUTPUTS = ("lists", "dense", "sparse", "classes")
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 # Names are as long as people make them, but not all of them longer than a page.
 _MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 12, 1 << 8, 20
 # Digits of the largest id, and characters of the name of a column.
-_MAX_DIGITS, _MAX_OPTION = 19, 1000
+_MAX_OPTION = 1000
 
 
 def check_target(folder: Path, *others: Path | None) -> None:
@@ -116,6 +118,7 @@ def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any
         "language": model.language,
         "integer_labels": model.integer_labels,
         "output": model.output,
+        "threshold": model.threshold,
         "reading": dict(model.reading),
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
@@ -284,6 +287,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         trained_on=_trained_on(arrays),
         integer_labels=_integer_labels(manifest.get("integer_labels"), names),
         output=_output(manifest.get("output", "lists")),
+        threshold=_threshold(manifest.get("threshold", 0.5)),
         reading=_reading(manifest.get("reading", {})),
     )
 
@@ -318,11 +322,19 @@ def _output(form: Any) -> str:
     return str(form)
 
 
+def _threshold(threshold: Any) -> float | str:
+    try:
+        check_threshold(threshold)
+    except ValueError as error:
+        raise ValueError(f"its manifest has a threshold {threshold!r:.30}") from error
+    return threshold if isinstance(threshold, str) else float(threshold)
+
+
 def _integer_labels(claimed: Any, names: list[str] | None) -> bool:
     """Return whether labels are integers; raise a `ValueError` if their names are not."""
     if claimed is not True:
         return False
-    if names is None or not all(name.isascii() and name.isdecimal() and len(name) <= _MAX_DIGITS for name in names):
+    if names is None or not all(map(_INTEGER.fullmatch, names)):
         raise ValueError(f"{_LABELS} has names that are not integers")
     return True
 

@@ -19,8 +19,12 @@ from lightdxml.views.base import expect
 # The thresholds to choose from.
 LEVELS = np.round(np.arange(0.005, 1, 0.005), 3)
 _MEASURES = ("auto", "micro-f1", "macro-f1", "samples-f1")
+# Predictions per document that thresholds choose among.
+DEPTH = 100
 # Without validation documents, and the true labels of a frequency group below which it has the threshold of all.
 _EVEN, _FEW = 0.5, 20
+# No probability reaches it.
+_NEVER = 1.01
 _PREFIX = "thresholds"
 
 
@@ -93,7 +97,7 @@ class ThresholdTable:
         found = np.full(N_GROUPS, everything)
         for group in filter(self._is_enough, _GROUPS if by_frequency else ()):
             # Of a group that is never as precise, nothing is predicted.
-            found[group] = self._reaching(slice(group, group + 1), wanted) or 1.0
+            found[group] = self._reaching(slice(group, group + 1), wanted) or _NEVER
         return found
 
     def _precision(self, groups: slice) -> NDArray[np.float64]:
@@ -171,6 +175,8 @@ def thresholds_of(table: ThresholdTable | None, threshold: float | str, by_frequ
     ([0.3, 0.3], [0.5])
     """
     check_threshold(threshold)
+    if by_frequency and not isinstance(threshold, str):
+        raise ValueError(f"threshold {threshold} is the same for all labels: by_frequency is for auto and the like")
     if isinstance(threshold, str):
         if table is not None:
             return table.choose(threshold, by_frequency)

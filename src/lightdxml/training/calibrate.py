@@ -12,14 +12,12 @@ from scipy.sparse import csr_matrix
 from lightdxml import newton
 from lightdxml.model.blend import N_GROUPS, sigmoid
 from lightdxml.model.calibration import Calibration
-from lightdxml.model.thresholds import LEVELS, ThresholdTable
+from lightdxml.model.thresholds import DEPTH, LEVELS, ThresholdTable
 from lightdxml.training.logistic import Judged
 
 # The first labels of a document that probabilities are fitted to, and those whose log-odds place the knots.
 _FITTED, _FIRST = 20, 5
 _KNOTS = 9
-# Predictions per document that thresholds are chosen among.
-DEPTH = 100
 # How strongly the map is drawn to no change at all. A few documents hardly move it.
 _RIDGE = 1.0
 # Knots are further apart than this.

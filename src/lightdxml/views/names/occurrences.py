@@ -53,12 +53,17 @@ class Occurrences:
         >>> np.exp(found.log_rate).round(3).tolist()
         [0.05000000074505806, 0.004999999888241291, 0.9049999713897705]
         """
-        rates: NDArray[np.float32] = np.log((self.hits + _EXPECTED_HITS) / (self.documents + 1)).astype(np.float32)
+        rates: NDArray[np.float32] = np.log((self.hits + _EXPECTED_HITS) / (self.documents + 1.0)).astype(np.float32)
         return rates
 
     def without(self, documents: NDArray[np.bool_], hits: NDArray[np.bool_]) -> Occurrences:
-        """Return the counts without one document each that contains the name, and may have the label."""
-        return Occurrences(self.documents - documents, self.hits - (documents & hits))
+        """Return the counts without one document each that contains the name, and may have the label.
+
+        A document may be taken for one that contains the name although it lacks a word of next to no weight, and was
+        not counted.
+        """
+        left = np.maximum(self.documents - documents, 0)
+        return Occurrences(left, np.clip(self.hits - (documents & hits), 0, left))
 
     def __getitem__(self, names: NDArray[np.integer]) -> Occurrences:
         return Occurrences(self.documents[names], self.hits[names])
@@ -100,11 +105,14 @@ def count(names: NameForms, X: csr_matrix, label_documents: csr_matrix) -> Occur
 def carried_over(old: Occurrences, old_labels: NDArray[np.int32], new: NewLabels) -> Occurrences:
     """Return the counts of the names of another vocabulary; those of new names are estimated.
 
-    A label keeps its counts if it is not renamed and has as many names as before.
+    A label keeps its counts if it is not renamed and has as many names as before. Other names of a label that had names
+    have the rate of hits of these.
     """
-    found = Occurrences(new.expected_documents.copy(), np.zeros_like(new.expected_documents))
     n_old = int(old_labels.max(initial=-1)) + 1
     labels = np.arange(n_old + 1)
+    hits, documents = (np.bincount(old_labels, one, minlength=n_old) for one in (old.hits, old.documents))
+    rate = np.append(hits / np.maximum(documents, 1), 0.0)[np.minimum(new.names.labels, n_old)]
+    found = Occurrences(new.expected_documents.copy(), (rate * new.expected_documents).astype(np.int32))
     before, after = np.searchsorted(old_labels, labels), np.searchsorted(new.names.labels, labels)
     keeps = np.diff(before) == np.diff(after)
     keeps[new.renamed[new.renamed < n_old]] = False
