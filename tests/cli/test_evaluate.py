@@ -170,5 +170,5 @@ def test_the_grid_takes_any_order_of_labels(folder: Path) -> None:
 
 @pytest.mark.parametrize("option", [["--tail", "1"], ["--threshold", "auto"]])
 def test_what_is_chosen_for_the_model_alone_does_not_go_with_another_system(tmp_path: Path, option: list[str]) -> None:
-    with pytest.raises(ValueError, match="alone: .* with --with"):
+    with pytest.raises(ValueError, match=r"alone: .* with --with"):
         run("evaluate", tmp_path / "none", "nothing", "--with", "scores.jsonl", "--with-weight", "0.5", *option)
