@@ -122,7 +122,10 @@ def test_integers_in_columns_are_ids(column: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (["cat,pet", "dog,pet", "cow"], r"',' seems to separate them: .* \[cell\.split\(','\) for cell in Y\]"),
+        (
+            ["cat,pet", "dog,pet", "cow"],
+            r"',' seems to separate them: .* \[\[one\.strip\(\) for one in cell\.split\(','\)\] for cell in Y\]",
+        ),
         (["cat|pet", "dog", "pet"], "'|' seems to separate them"),
         (["['cat']", "dog", "cow"], "document 1 are 'dog'"),
     ],

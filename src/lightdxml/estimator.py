@@ -185,9 +185,8 @@ class LightDXML(BaseEstimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels in the order of the columns of `predict_proba`: names or ids; numbers if y was a matrix."""
-        trained = self._trained()
-        return np.arange(trained.n_labels) if trained.output in outputs.MATRICES else outputs.classes_of(trained)
+        """The labels in the order of the columns of `predict_proba`: names or ids; numbers if they have no names."""
+        return outputs.classes_of(self._trained())
 
     def text_options(self) -> TextOptions:
         """Return how texts become features."""

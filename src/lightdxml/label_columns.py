@@ -59,7 +59,7 @@ def _ask_for_lists(rows: list[Any], strings: list[str]) -> NoReturn:
         example = next(one for one in strings if mark in one)
         raise ValueError(
             f"labels are strings such as {example!r:.50}, in which {mark!r} seems to separate them: give lists of"
-            f" labels, as [cell.split({mark!r}) for cell in Y]"
+            f" labels, as [[one.strip() for one in cell.split({mark!r})] for cell in Y]"
         )
     i = next(i for i, row in enumerate(rows) if isinstance(row, str) and listed(row) is None)
     remedy = "if these are single labels, as [[label] for label in Y]"

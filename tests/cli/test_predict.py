@@ -218,7 +218,7 @@ def test_a_wrong_threshold_is_reported_before_a_model_is_read(tmp_path: Path) ->
 
 
 def test_data_with_unknown_labels_only_is_refused(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("text,labels\ncat,a;b\n")
+    (tmp_path / "d.csv").write_text("text,labels\ncat,lion\n")
     result = CliRunner().invoke(application(), ["evaluate", str(model), str(tmp_path / "d.csv")])
     assert "the model knows none of the 1 labels of this data" in str(result.exception)
 
@@ -421,3 +421,12 @@ def test_with_a_vocabulary_predictions_have_names_and_uris(tmp_path: Path) -> No
     run(*arguments, "parquet", "--out", tmp_path / "p.parquet", text="the cat\n")
     table = pq.read_table(tmp_path / "p.parquet").to_pydict()
     assert (table["labels"], table["uris"]) == ([["cat"]], [["urn:cat"]])
+
+
+def test_predictions_do_not_replace_the_documents_and_have_the_form_of_the_file(model: Path, tmp_path: Path) -> None:
+    documents, found = tmp_path / "d.csv", tmp_path / "found.jsonl"
+    documents.write_text("text\na cat\n")
+    result = CliRunner().invoke(application(), ["predict", str(model), str(documents), "--out", str(documents)])
+    assert "has the documents to predict, and would be replaced" in str(result.exception)
+    run("predict", model, documents, "--out", found)
+    assert labels_of(found.read_text())[0][0].startswith("cat")

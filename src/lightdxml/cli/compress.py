@@ -65,7 +65,9 @@ def run(
     if loaded is not None:
         after = load_model(out).set_params(n_jobs=n_jobs)
         found = measure(before, loaded, k=k)
-        warn_of_training_documents(found.documents, loaded, data or "", reading_options(reading))
+        warn_of_training_documents(
+            found.documents, loaded, data or "", reading_options(reading_for(before.model_, reading))
+        )
         rows += _compared(found, measure(after, loaded, k=k), k)
     print_table(f"{model} → {out}", ("", "before", "after", ""), rows)
 

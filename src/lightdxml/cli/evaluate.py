@@ -95,7 +95,7 @@ def run(
     second = SecondOpinion.of(other, weight, estimator.model_, rules)
     depth = DEEP if grid or threshold is not None else DEPTH
     found = measure(estimator, loaded, tail, second, rules, k, depth)
-    warn_of_training_documents(found.documents, loaded, data, reading_options(reading))
+    warn_of_training_documents(found.documents, loaded, data, reading_options(reading_for(estimator.model_, reading)))
     note_gaps(found.documents.split, "those without labels count as 0")
     lowest = Least.of(estimator.model_, threshold, by_frequency, found.documents.Y.shape[1])
     decisions = measure_decisions(found, k, lowest, grid)

@@ -13,7 +13,7 @@ import typer
 from lightdxml.cli.decisions import ByFrequency, Least, Threshold, parse_threshold
 from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
 from lightdxml.cli.output import ModelFolder, NJobs, Tail, note, warn
-from lightdxml.cli.predictions import To, check_target, writing
+from lightdxml.cli.predictions import To, check_target, form_of, writing
 from lightdxml.cli.reading import Reading, reading_for, with_reading
 from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
 
@@ -88,14 +88,15 @@ def run(
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
     from lightdxml.data import stream
+    from lightdxml.data.cells import SEPARATOR
     from lightdxml.data.options import ReadOptions
     from lightdxml.model.model import check_tail
     from lightdxml.predictor import Predictor
 
     if json and to not in (None, "jsonl"):
         raise ValueError(f"--json is the same as --to jsonl, and --to is {to}: give one of them")
-    form_of_output: To = "jsonl" if json else to or "text"
-    check_target(form_of_output, out)
+    form_of_output: To = "jsonl" if json else to or form_of(out)
+    check_target(form_of_output, file, out)
     ReadOptions(**reading)
     _check_file(model, file)
     if threshold is not None:
@@ -110,10 +111,9 @@ def run(
     found = Least.of(trained, threshold, by_frequency, trained.n_labels)
     least = None if found is None else found.of_label.astype(np.float32).tolist()
     options = ReadOptions(**reading_for(trained, reading))
-    assert options.label_separator is not None
     with (
         stream.opened(file) as source,
-        writing(form_of_output, out, trained, options.label_separator) as write,
+        writing(form_of_output, out, trained, options.label_separator or SEPARATOR) as write,
     ):
         batches = (
             stream.feature_batches(file, source, trained.n_features)

@@ -22,8 +22,21 @@ Found = Sequence[tuple[int, float]]
 Write = Callable[[Sequence[Any], Sequence[Found], Mapping[int, str]], None]
 
 
-def check_target(to: To, out: Path | None) -> None:
-    """Raise an error if predictions cannot be written there."""
+def form_of(out: Path | None) -> To:
+    """Return the form of predictions in a file of this name.
+
+    >>> form_of(Path("found.parquet")), form_of(Path("found.jsonl.gz")), form_of(None)
+    ('parquet', 'jsonl', 'text')
+    """
+    endings = [] if out is None else out.suffixes
+    forms: dict[str, To] = {".parquet": "parquet", ".csv": "csv", ".jsonl": "jsonl"}
+    return next((form for ending, form in forms.items() if ending in endings), "text")
+
+
+def check_target(to: To, file: Path, out: Path | None) -> None:
+    """Raise an error if predictions cannot be written there, or would replace the documents."""
+    if out is not None and out.exists() and file.exists() and out.samefile(file):
+        raise ValueError(f"{out} has the documents to predict, and would be replaced: give another file as --out")
     if to == "parquet" and out is None:
         raise ValueError("Parquet is not written to standard output: give --out FILE")
     if to == "parquet" and find_spec("pyarrow") is None:

@@ -59,13 +59,8 @@ def _annotation(option: str, text: str) -> Any:
 
 
 def reading_for(model: Model, given: Reading) -> dict[str, Any]:
-    """Return how to read data for a model: as the user says or, where they do not, as in training.
-
-    Training has settled how labels are separated, so it is not asked about again.
-    """
-    from lightdxml.data.cells import SEPARATOR
-
-    return {"label_separator": SEPARATOR, **model.reading, **given}
+    """Return how to read data for a model: as the user says or, where they do not, as in training."""
+    return {**model.reading, **given}
 
 
 def reading_options(reading: Reading) -> list[str]:

@@ -63,7 +63,7 @@ def run(
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *given]),
     ]
     found = match(loaded, estimator.model_)
-    warn_of_training_documents(found, loaded, data, given)
+    warn_of_training_documents(found, loaded, data, options)
     report.write(target, _subject(name, estimator, loaded, found, commands, k))
     say(f"The report is in {target}. Open it in a browser: {target.resolve().as_uri()}")
 

@@ -63,7 +63,7 @@ def run(
     check_tail(tail)
     estimator = load_model(model).set_params(n_jobs=n_jobs)
     rules = rules_of(estimator.model_, include, exclude, include_branch, exclude_branch)
-    options = reading_options(reading)
+    options = reading_options(reading_for(estimator.model_, reading))
     loaded = _dev(load_data(data, **reading_for(estimator.model_, reading)), data, options)
     found = documents_of(loaded, estimator.model_, rules)
     warn_of_training_documents(found, loaded, data, options)
