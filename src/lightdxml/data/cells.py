@@ -61,17 +61,20 @@ def labels_of_cell(cell: str, separator: str | None = None) -> list[str]:
 def likely_separator(labels: Collection[str]) -> str | None:
     """Return the mark that seems to separate several labels in these strings; None if each seems to be one label.
 
-    More than half of them contain it, or most that contain it consist of others.
+    More than half of them contain it, or most that contain it consist of others for the most part.
 
     >>> likely_separator(["cat;dog", "dog;cow", "cow"]), likely_separator(["cat", "dog", "cow", "cow,dog"])
     (';', ',')
-    >>> likely_separator(["cat", "dog", "Smith, John"]) is None
-    True
+    >>> likely_separator(["cat", "dog", "Smith, John"]) is None, likely_separator(["art", "art, French"]) is None
+    (True, True)
+    >>> likely_separator(["cat", "dog", "cow", "ant", "bee", "cat, dog, owl"])
+    ','
     """
     known = set(labels)
     for mark in _SEPARATORS:
         joined = [label for label in labels if mark in label]
-        composed = sum(all(part.strip() in known for part in label.split(mark)) for label in joined)
+        parts = [[part.strip() in known for part in label.split(mark)] for label in joined]
+        composed = sum(sum(are_labels) > _MANY * len(are_labels) for are_labels in parts)
         if len(joined) > _MANY * len(labels) or composed > _MANY * max(1, len(joined)):
             return mark
     return None
