@@ -42,7 +42,7 @@ class RankOptions(TypedDict, total=False):
 
 
 # Labels per document without a threshold.
-_DEFAULT_K = 5
+DEFAULT_K = 5
 
 
 class Predictor:
@@ -163,7 +163,7 @@ class Predictor:
         There are no more columns than labels. All parameters are as in `predict`.
         """
         if k is None:
-            k = _DEFAULT_K if threshold is None else DEPTH
+            k = DEFAULT_K if threshold is None else DEPTH
         _check_k(k)
         check_tail(tail)
         if by_frequency and threshold is None:

@@ -16,6 +16,7 @@ from scipy.sparse import csr_matrix
 from lightdxml.cli.output import note, warn
 from lightdxml.data.own_labels import own_labels
 from lightdxml.kernels.parallel import fixed_chunks
+from lightdxml.model import thresholds
 from lightdxml.model.fingerprints import known_share, of_features, of_texts
 from lightdxml.model.rules import allowed_labels
 from lightdxml.validation import check_features
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from lightdxml.model.model import Model
 
 CUTS, DEPTH = (1, 3, 5), 10
+# Labels per document for measures at a threshold.
+DEEP = thresholds.DEPTH
 # Measures of thresholds and R-precision count no labels beyond this rank.
-DEEP = 100
 _FIRST = 20
 # The share of training documents among those to measure that is tolerated, as texts may repeat, and that is most.
 _TOLERATED, _MOST = 0.01, 0.5

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from lightdxml.data.errors import DataError
 
-# Labels per document without a threshold and with one, and documents that cannot be read of which each is named.
-_DEFAULT_K, _DEEPEST, _WARNINGS = 5, 100, 10
+# Documents that cannot be read of which each is named.
+_WARNINGS = 10
 
 
 @with_reading
@@ -91,7 +91,8 @@ def run(
     from lightdxml.data.cells import SEPARATOR
     from lightdxml.data.options import ReadOptions
     from lightdxml.model.model import check_tail
-    from lightdxml.predictor import Predictor
+    from lightdxml.model.thresholds import DEPTH
+    from lightdxml.predictor import DEFAULT_K, Predictor
 
     if json and to not in (None, "jsonl"):
         raise ValueError(f"--json is the same as --to jsonl, and --to is {to}: give one of them")
@@ -107,7 +108,7 @@ def run(
     trained = predictor.model
     rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
     second = SecondOpinion.of(other, weight, trained, rules)
-    limit = k or (_DEFAULT_K if threshold is None else _DEEPEST)
+    limit = k or (DEFAULT_K if threshold is None else DEPTH)
     found = Least.of(trained, threshold, by_frequency, trained.n_labels)
     least = None if found is None else found.of_label.astype(np.float32).tolist()
     options = ReadOptions(**reading_for(trained, reading))

@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
 from lightdxml.metrics import Counts, binary_labels, threshold_counts
+from lightdxml.model import thresholds
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.model.model import Model, best_labels
 from lightdxml.text import tfidf
@@ -22,8 +23,6 @@ from lightdxml.views.base import Batch
 DEPTH = 10
 TOP = 5
 THRESHOLDS = np.linspace(0, 1, 101)
-# Labels per document that thresholds choose from.
-_DEEP = 100
 _DOCUMENTS = 8192
 # With more pairs of a missed and a wrong label, confusions are counted on fewer documents, to save memory.
 _MAX_PAIRS = 20_000_000
@@ -92,7 +91,7 @@ def measure(model: Model, X: Any, Y: csr_matrix, ignore: csr_matrix | None = Non
         if ignore is not None:
             _remove(candidates.labels, ignore[part])
         reached += Y[part].multiply(_as_matrix(candidates.labels, Y.shape[1])).nnz
-        labels, values = best_labels(model, candidates, _DEEP)
+        labels, values = best_labels(model, candidates, thresholds.DEPTH)
         found = threshold_counts(Y[part], labels, values, THRESHOLDS)
         counts += (found.true, found.predicted, found.right)
         ranked[part], scores[part] = labels[:, :depth], values[:, :depth]

@@ -102,16 +102,19 @@ def calibrate(
     if not can_choose(run):
         return Calibration(), None
     some, Y = _some_documents(run, candidates)
-    step = max(1, -(-len(log_odds) // _FITTED))
-    ranked = calibration.rank(some.labels, log_odds[::step], logistic.judge(some, label_groups(run), Y))
+    ranked = calibration.rank(some.labels, log_odds[_some_rows(run)], logistic.judge(some, label_groups(run), Y))
     found = calibration.fit(ranked)
     return found, calibration.tabulate(ranked, found, label_groups(run), Y)
 
 
+def _some_rows(run: Run) -> slice:
+    """Return evenly spaced validation documents."""
+    return slice(None, None, max(1, -(-run.data.X_validation.shape[0] // _FITTED)))
+
+
 def _some_documents(run: Run, candidates: Candidates) -> tuple[Candidates, csr_matrix]:
     """Return candidates and labels of evenly spaced validation documents: enough of them to fit a few dozen weights."""
-    data = run.data
-    rows = slice(None, None, max(1, -(-data.X_validation.shape[0] // _FITTED)))
+    data, rows = run.data, _some_rows(run)
     # As in prediction: a document without features gets no labels.
     has_features = np.diff(data.X_validation.indptr)[rows] > 0
     labels = np.where(has_features[:, None], candidates.labels[rows], np.int32(-1))
