@@ -19,7 +19,7 @@ from lightdxml.cli.output import fail, note, printable
 
 # Each is a module of this folder, with a function `run`, or with an `app` of its own.
 _COMMANDS = (
-    "demo", "train", "predict", "explain", "evaluate", "weigh", "report", "info", "compress", "bench", "data",
+    "demo", "train", "predict", "explain", "serve", "evaluate", "weigh", "report", "info", "compress", "bench", "data",
     "vocabulary",
 )  # fmt: skip
 

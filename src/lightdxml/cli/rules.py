@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 import typer
 
 if TYPE_CHECKING:
-    from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.model.model import Model
 
 
@@ -46,16 +45,9 @@ def rules_of(
     }
 
 
-def _labels(model: Model, rule: str, labels: list[str] | None, branches: list[str] | None) -> list[str] | None:
-    if not labels and not branches:
+def _labels(model: Model, rule: str, labels: list[str] | None, above: list[str] | None) -> list[str] | None:
+    from lightdxml.model.rules import branches
+
+    if not labels and not above:
         return None
-    vocabulary = _with_hierarchy(model.vocabulary, f"--{rule}-branch") if branches else None
-    below = [] if vocabulary is None else [vocabulary.branch(uri) for uri in vocabulary.uris(branches or ())]
-    return [*(labels or ()), *(uri for branch in below for uri in sorted(branch))]
-
-
-def _with_hierarchy(vocabulary: Vocabulary | None, option: str) -> Vocabulary:
-    """Return a vocabulary that has branches, or raise a `ValueError`."""
-    if vocabulary is None or not any(concept.broader for concept in vocabulary.concepts):
-        raise ValueError(f"{option} needs a vocabulary with a hierarchy, and the model has none: SKOS files have one")
-    return vocabulary
+    return [*(labels or ()), *branches(model, above or (), f"--{rule}-branch")]

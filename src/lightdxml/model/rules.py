@@ -47,6 +47,20 @@ def allowed_labels(model: Model, include: Labels = None, exclude: Labels = None)
     return allowed
 
 
+def branches(model: Model, concepts: Iterable[str], option: str) -> list[str]:
+    """Return concepts, by URI or name, and all concepts below them; raise a `ValueError` if there is no hierarchy.
+
+    `option` is what the caller calls the rule.
+    """
+    above = list(concepts)
+    if not above:
+        return []
+    vocabulary = model.vocabulary
+    if vocabulary is None or not any(concept.broader for concept in vocabulary.concepts):
+        raise ValueError(f"{option} needs a vocabulary with a hierarchy, and the model has none: SKOS files have one")
+    return [one for uri in vocabulary.uris(above) for one in sorted(vocabulary.branch(uri))]
+
+
 def _ids(model: Model, labels: str | int | Iterable[str | int], rule: str) -> list[int]:
     several = [labels] if isinstance(labels, str | int | np.integer) else list(labels)
     # A branch may have thousands of labels: those that are named as the model names them take no function call each.

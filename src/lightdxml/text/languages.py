@@ -6,7 +6,7 @@ Languages that bend words need it: in Finnish, a word has hundreds of forms.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from threading import Lock
 
@@ -66,3 +66,21 @@ def _analyzer(language: str) -> Callable[[str], str]:
             return str(stemmer.stemWord(word))
 
     return stem
+
+
+def language_shares(text: str, languages: Sequence[str]) -> list[tuple[str | None, float]]:
+    """Return the share of a text's words that are known in each language, the highest first; None for unknown words.
+
+    >>> language_shares("the cat sleeps on the sofa", ["en", "fi"])[0]
+    ('en', 1.0)
+    """
+    try:
+        import simplemma
+    except ImportError as error:
+        raise ImportError(f"detecting languages needs simplemma: {_EXTRA}") from error
+    try:
+        found = simplemma.LanguageDetector(tuple(languages)).proportion_in_each_language(text)
+    except (ValueError, KeyError) as error:
+        raise ValueError("one of the languages is not supported: give codes such as en, de or fi") from error
+    shares = [(None if language == "unk" else language, float(share)) for language, share in found.items()]
+    return sorted(shares, key=lambda one: (-one[1], one[0] or "~"))

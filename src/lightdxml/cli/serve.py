@@ -1,0 +1,126 @@
+"""`lightdxml serve`."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lightdxml.cli.output import NJobs, note, seconds_of, warn
+
+_PANEL = "Limits"
+_TOKENS = "LIGHTDXML_TOKENS"
+
+
+def run(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL…",
+            help="Folders of trained models, each with an id if you like: `ID=FOLDER`.",
+            show_default=False,
+        ),
+    ],
+    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on. `0.0.0.0` lets other machines in.")] = "127.0.0.1",
+    n_jobs: NJobs = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Look every second for models that were replaced. SIGHUP looks once.")
+    ] = False,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"Clients must send one of the tokens in this file, one per line (or in {_TOKENS}, with commas).",
+            show_default=False,
+        ),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Web site whose pages may ask. Repeatable. Default: all.", show_default=False),
+    ] = None,
+    access_log: Annotated[bool, typer.Option(help="Log each request as a line of JSON.")] = True,
+    queue: Annotated[
+        int, typer.Option(help="Documents that may wait; more get 429.", min=1, rich_help_panel=_PANEL)
+    ] = 512,
+    timeout: Annotated[
+        str, typer.Option(help="How long a request may take to arrive, or wait.", rich_help_panel=_PANEL)
+    ] = "30s",
+    max_body: Annotated[
+        str, typer.Option(help="Largest body of a request; larger ones get 413.", rich_help_panel=_PANEL)
+    ] = "10MB",
+) -> None:
+    """Serve models over HTTP: a page for people, Annif's REST API for programs, and an API with all options.
+
+    The page is at `/`, the description of both APIs at `/v1/ui/`, metrics for Prometheus at `/metrics`, health at
+    `/v2/health/ready`. SIGTERM and Ctrl-C answer the requests that have begun.
+
+    Example: `lightdxml serve my-model`
+    """
+    missing = [name for name in ("fastapi", "uvicorn", "httptools", "prometheus_client") if find_spec(name) is None]
+    if missing:
+        raise ImportError(f'serving needs {missing[0]}: pip install "lightdxml[serve]"')
+    from lightdxml.model import store
+    from lightdxml.predictor import threads_of
+    from lightdxml.resources.system import parse_size
+    from lightdxml.serve.app import create_app
+    from lightdxml.serve.hosting import parse_models
+    from lightdxml.serve.server import listen
+    from lightdxml.serve.server import run as serve
+    from lightdxml.serve.service import ServeOptions
+
+    folders = parse_models(models)
+    for folder in folders.values():
+        if not store.is_model(folder):
+            raise ValueError(f"{folder} is not a model: train one with lightdxml train DATA --model {folder}")
+    seconds = seconds_of(timeout, "--timeout")
+    if seconds < 1:
+        raise ValueError(f"--timeout is {timeout}: it must be at least 1s")
+    options = ServeOptions(
+        threads=threads_of(n_jobs),
+        queue=queue,
+        timeout=seconds,
+        max_body=parse_size(max_body),
+        tokens=_tokens(token_file),
+        origins=tuple(cors_origin or ("*",)),
+        access_log=access_log,
+    )
+    listener = listen(host, port)
+    app, service = create_app(folders, options)
+    shown, number = listener.getsockname()[:2]
+    address = f"http://[{shown}]:{number}" if ":" in shown else f"http://{shown}:{number}"
+    if not _is_loopback(shown) and not options.tokens:
+        warn(f"whoever can reach {address} can use it: --token-file asks for a token")
+
+    def on_ready() -> None:
+        names = ", ".join(f"{one.id} ({one.model.n_labels:,} labels)" for one in service.hosts)
+        note(f"serving {names} at {address}/ (API: {address}/v1/ui/). Ctrl-C stops.")
+
+    note(f"loading {', '.join(folders)} …")
+    serve(app, service, listener, watch=reload, on_ready=on_ready)
+    note("stopped")
+
+
+def _tokens(file: Path | None) -> tuple[str, ...]:
+    """Return the tokens of a file, or of the environment; none if neither is given."""
+    if file is not None:
+        lines = file.read_text("utf-8").splitlines()
+        tokens = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+        if not tokens:
+            raise ValueError(f"{file} has no tokens: write one per line")
+    else:
+        tokens = [token.strip() for token in os.environ.get(_TOKENS, "").split(",") if token.strip()]
+    if short := [token for token in tokens if len(token) < 16 or not token.isascii()]:
+        raise ValueError(f"{len(short)} of the tokens are guessable or not ASCII: give at least 16 characters each")
+    return tuple(tokens)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,196 @@
+"""Annif's REST interface: its clients talk to us unchanged."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lightdxml import __version__
+from lightdxml.serve.asking import MOST_LABELS, Document, Found, Question, suggest
+from lightdxml.serve.bodies import FORM, fraction, integer, json_only, media_type, parse_form
+from lightdxml.serve.hosting import Host
+from lightdxml.serve.labels import check_language, label_json
+from lightdxml.serve.problems import Problem
+from lightdxml.serve.schemas import (
+    AnnifDocuments,
+    ApiInfo,
+    BatchResults,
+    IndexedDocument,
+    LanguageQuestion,
+    LanguageScores,
+    Project,
+    Projects,
+    Results,
+    Vocabs,
+)
+from lightdxml.serve.service import Service, problems, service_of
+
+_LIMIT = 10
+_FORM_SCHEMA = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            FORM: {
+                "schema": {
+                    "type": "object",
+                    "required": ["text"],
+                    "properties": {
+                        "text": {"type": "string", "minLength": 1},
+                        "limit": {"type": "integer", "minimum": 0, "maximum": MOST_LABELS, "default": _LIMIT},
+                        "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+                        "language": {"type": "string", "description": "The language of labels; empty for the usual."},
+                        "metadata_title": {"type": "string", "description": "The title of the document."},
+                    },
+                }
+            }
+        },
+    }
+}
+_service = Annotated[Service, Depends(service_of)]
+
+router = APIRouter(prefix="/v1", tags=["Annif"])
+
+
+@router.get("/", responses=problems())
+async def show_info() -> ApiInfo:
+    """Say what answers."""
+    return ApiInfo(title="lightdxml, with the REST API of Annif", version=__version__)
+
+
+@router.get("/projects", responses=problems(503))
+async def list_projects(service: _service) -> Projects:
+    """List all models."""
+    return Projects(projects=[_project(host) for host in service.hosts])
+
+
+@router.get("/projects/{project_id}", responses=problems(404, 503))
+async def show_project(project_id: str, service: _service) -> Project:
+    """Describe a model."""
+    return _project(service.hosts[project_id])
+
+
+@router.get("/vocabs", responses=problems(503))
+async def list_vocabs(service: _service) -> Vocabs:
+    """List the labels that models have: each has its own."""
+    return Vocabs.model_validate({"vocabs": [_vocab(host) for host in service.hosts]})
+
+
+@router.post(
+    "/projects/{project_id}/suggest",
+    response_model=Results,
+    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    openapi_extra=_FORM_SCHEMA,
+)
+async def suggest_labels(project_id: str, request: Request, service: _service) -> Response:
+    """Suggest labels for a text."""
+    return _json(await suggested(service, project_id, media_type(request), await request.body()))
+
+
+async def suggested(service: Service, project_id: str, kind: str, body: bytes) -> bytes:
+    """Return the answer to a form, given its media type and its content."""
+    form = parse_form(kind, body)
+    host = service.hosts[project_id]
+    if not form.get("text", "").strip():
+        raise Problem(400, "text is missing or empty: send a text")
+    language = check_language(host, form.get("language"))
+    question = Question(integer(form, "limit", _LIMIT, MOST_LABELS), fraction(form, "threshold", 0.0))
+    document = Document(form["text"], form.get("metadata_title", ""))
+    (found,) = await suggest(service.batcher, host, [document], question)
+    return f'{{"results": {_results(host, language, found)}}}'.encode()
+
+
+@router.post(
+    "/projects/{project_id}/suggest-batch",
+    response_model=list[BatchResults],
+    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    dependencies=[Depends(json_only)],
+)
+async def suggest_batch(
+    project_id: str,
+    body: AnnifDocuments,
+    service: _service,
+    limit: Annotated[int, Query(ge=0, le=MOST_LABELS)] = _LIMIT,
+    threshold: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    language: str | None = None,
+) -> Response:
+    """Suggest labels for up to 32 texts."""
+    host = service.hosts[project_id]
+    shown = check_language(host, language)
+    documents = [Document(one.text, _title(one.metadata)) for one in body.documents]
+    rows = await suggest(service.batcher, host, documents, Question(limit, threshold))
+    answers = [
+        f'{{"results": {_results(host, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
+        for one, found in zip(body.documents, rows, strict=True)
+    ]
+    return _json(f"[{', '.join(answers)}]".encode())
+
+
+@router.post(
+    "/projects/{project_id}/learn",
+    status_code=204,
+    response_class=Response,
+    responses=problems(400, 403, 404, 408, 413, 415, 503),
+    dependencies=[Depends(json_only)],
+)
+async def learn(project_id: str, body: list[IndexedDocument], service: _service) -> None:
+    """Learn from documents with their right labels, if the server allows it."""
+    host = service.hosts[project_id]
+    raise Problem(403, f"the server does not allow {host.id} to learn")
+
+
+@router.post(
+    "/detect-language",
+    response_model=LanguageScores,
+    responses=problems(400, 408, 413, 415, 503),
+    dependencies=[Depends(json_only)],
+)
+async def detect_language(body: LanguageQuestion, service: _service) -> dict[str, Any]:
+    """Say which of some languages a text is in."""
+    from lightdxml.text.languages import language_shares
+
+    try:
+        (shares,) = await service.batcher.run(
+            object(), lambda texts: [language_shares(text, body.languages) for text in texts], [body.text]
+        )
+    except ImportError as error:
+        raise Problem(503, str(error)) from error
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
+    return {"results": [{"language": language, "score": share} for language, share in shares]}
+
+
+def _project(host: Host) -> Project:
+    vocab = _vocab(host)
+    return Project.model_validate(
+        {
+            "project_id": host.id,
+            "name": host.id,
+            "language": host.language,
+            "backend": {"backend_id": "lightdxml"},
+            "vocab": vocab,
+            "vocab_language": host.language,
+            "is_trained": True,
+            "modification_time": host.modified.isoformat(),
+        }
+    )
+
+
+def _vocab(host: Host) -> dict[str, Any]:
+    return {"vocab_id": host.id, "languages": host.languages, "size": host.model.n_labels, "loaded": True}
+
+
+def _title(metadata: dict[str, Any] | None) -> str:
+    title = (metadata or {}).get("title")
+    return title if isinstance(title, str) else ""
+
+
+def _results(host: Host, language: str, found: Found) -> str:
+    return f"[{', '.join(label_json(host, language, j, score) for j, score in found)}]"
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")

@@ -1,0 +1,220 @@
+"""Our own interface beside Annif's: all options of prediction, explanations, and documents without end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from lightdxml.data.dataset import Texts
+from lightdxml.serve.asking import MOST_LABELS, Document, Question, explain, suggest
+from lightdxml.serve.batching import BATCH
+from lightdxml.serve.bodies import LINES, json_only, media_type, parse_line, read_lines
+from lightdxml.serve.hosting import Host
+from lightdxml.serve.labels import check_language, described, label_json
+from lightdxml.serve.problems import Problem
+from lightdxml.serve.schemas import (
+    ExplainRequest,
+    Explanations,
+    ModelInfo,
+    Models,
+    Suggested,
+    SuggestRequest,
+)
+from lightdxml.serve.service import Service, problems, service_of
+from lightdxml.text.written import places, written_terms
+
+_service = Annotated[Service, Depends(service_of)]
+_LINES_SCHEMA = {
+    "requestBody": {
+        "required": True,
+        "content": {LINES[0]: {"schema": {"type": "string", "example": '{"id": "1", "text": "a purring cat"}\n'}}},
+    }
+}
+
+router = APIRouter(prefix="/api", tags=["lightdxml"])
+
+
+@router.get("/models", responses=problems(503))
+async def list_models(service: _service) -> Models:
+    """List all models."""
+    return Models(models=[_info(host) for host in service.hosts])
+
+
+@router.get("/models/{model}", responses=problems(404, 503))
+async def show_model(model: str, service: _service) -> ModelInfo:
+    """Describe a model."""
+    return _info(service.hosts[model])
+
+
+@router.post(
+    "/models/{model}/suggest",
+    response_model=Suggested,
+    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    dependencies=[Depends(json_only)],
+)
+async def suggest_labels(model: str, body: SuggestRequest, service: _service) -> Response:
+    """Suggest labels for a document."""
+    host = service.hosts[model]
+    language = check_language(host, body.language)
+    (found,) = await suggest(service.batcher, host, [body.document()], body.question())
+    labels = [described(host, language, j, score) for j, score in found]
+    return _answer(host, labels)
+
+
+@router.post(
+    "/models/{model}/explain",
+    response_model=Explanations,
+    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    dependencies=[Depends(json_only)],
+)
+async def explain_labels(model: str, body: ExplainRequest, service: _service) -> Response:
+    """Say which words of a document speak for and against the labels that it gets."""
+    host = service.hosts[model]
+    language = check_language(host, body.language)
+    document = body.document()
+    found = await explain(service.batcher, host, document, body.question())
+    where = _places(host, document)
+    labels = [
+        {
+            **described(host, language, j, one.score),
+            "base": one.base,
+            "name_match": one.name_match,
+            "words": [
+                {"word": str(word), "adds": adds, "places": where.get(str(word), [])} for word, adds in one.parts
+            ],
+        }
+        for j, one in found
+    ]
+    return _answer(host, labels)
+
+
+@router.post(
+    "/models/{model}/suggest-lines",
+    response_class=Response,
+    responses={**problems(400, 404, 415, 503), 200: {"description": "A line per document.", "content": {LINES[0]: {}}}},
+    openapi_extra=_LINES_SCHEMA,
+)
+async def suggest_lines(
+    model: str,
+    request: Request,
+    service: _service,
+    k: Annotated[int, Query(ge=1, le=MOST_LABELS)] = 10,
+    threshold: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    tail: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    language: str | None = None,
+) -> Response:
+    """Suggest labels for any number of documents: JSON Lines in, JSON Lines out, in the same order.
+
+    Answers are sent while documents still arrive: read them while you send. A line that cannot be read gets an answer
+    with `error`, and the others go on.
+    """
+    host = service.hosts[model]
+    shown = check_language(host, language)
+    if media_type(request) not in LINES:
+        raise Problem(415, f"the body has the type {media_type(request)[:60]!r}: send {LINES[0]}")
+    question = Question(k, threshold, tail=tail)
+    return _Lines(_lines(request, service, host, question, shown))
+
+
+class _Lines(Response):
+    """Lines that are sent while the request still arrives.
+
+    Starlette's `StreamingResponse` would take parts of the request away, to see whether the client is gone.
+    """
+
+    def __init__(self, lines: AsyncIterator[bytes]) -> None:
+        super().__init__(media_type=LINES[0])
+        del self.headers["content-length"]
+        self._lines = lines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for chunk in self._lines:
+            if chunk:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _lines(
+    request: Request, service: Service, host: Host, question: Question, language: str
+) -> AsyncIterator[bytes]:
+    options, waiting = service.options, list[bytes]()
+    try:
+        async for line in read_lines(request, options.max_body, options.timeout):
+            waiting.append(line)
+            if len(waiting) == BATCH:
+                yield await _answers(service, host, question, language, waiting)
+                waiting = []
+        yield await _answers(service, host, question, language, waiting)
+    except Problem as problem:
+        # The status has been sent.
+        yield json.dumps({"error": problem.detail}).encode() + b"\n"
+
+
+async def _answers(service: Service, host: Host, question: Question, language: str, lines: Sequence[bytes]) -> bytes:
+    """Return the answers to some lines."""
+    documents: list[Document] = []
+    heads: list[tuple[dict[str, Any], int | None]] = []
+    for line in lines:
+        try:
+            content = parse_line(line)
+        except ValueError as error:
+            heads.append(({"error": str(error)}, None))
+            continue
+        name = content.get("id")
+        heads.append(({} if name is None else {"id": name}, len(documents)))
+        title = content.get("title")
+        documents.append(Document(content["text"], title if isinstance(title, str) else "", str(name or "")))
+    # A stream that has begun is not refused: it waits.
+    await service.batcher.room(len(documents))
+    rows = await suggest(service.batcher, host, documents, question)
+    answers = []
+    for head, place in heads:
+        start = json.dumps(head)[:-1]
+        if place is None:
+            answers.append(f"{start}}}\n")
+            continue
+        labels = ", ".join(label_json(host, language, j, score) for j, score in rows[place])
+        answers.append(f'{start}{", " if head else ""}"labels": [{labels}]}}\n')
+    return "".join(answers).encode()
+
+
+def _answer(host: Host, labels: list[dict[str, Any]]) -> Response:
+    content = {"model": host.id, "version": host.version, "labels": labels}
+    return Response(json.dumps(content), media_type="application/json")
+
+
+def _places(host: Host, document: Document) -> dict[str, list[tuple[int, int]]]:
+    """Return where the words of a document are in its text."""
+    vectorizer = host.model.vectorizer
+    assert vectorizer is not None
+    (terms,) = written_terms(Texts([document.text], titles=[document.title]), vectorizer.settings)
+    return places(document.text, terms, vectorizer.settings)
+
+
+def _info(host: Host) -> ModelInfo:
+    model = host.model
+    vocabulary = model.vocabulary
+    return ModelInfo(
+        id=host.id,
+        version=host.version,
+        modified=host.modified.isoformat(),
+        labels=model.n_labels,
+        documents=model.n_documents,
+        features=model.n_features,
+        language=host.language,
+        languages=host.languages,
+        has_vocabulary=vocabulary is not None,
+        has_hierarchy=vocabulary is not None and any(concept.broader for concept in vocabulary.concepts),
+        can_learn=False,
+        views=list(model.views),
+        metrics=model.metrics,
+        validation_documents=model.n_validation,
+        lightdxml=str(host.manifest["lightdxml"]),
+    )

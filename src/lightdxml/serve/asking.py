@@ -1,0 +1,163 @@
+"""Questions to a model: what may be asked, and how the questions of several requests are answered together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lightdxml.data.dataset import Texts
+from lightdxml.model.explain import Explanation
+from lightdxml.model.model import Model, label_thresholds
+from lightdxml.model.rules import allowed_labels, branches
+from lightdxml.predictor import Predictor
+from lightdxml.serve.batching import Batcher
+from lightdxml.serve.hosting import Host
+from lightdxml.serve.labels import name_of
+from lightdxml.serve.problems import Problem
+
+# Labels per document that may be asked for. Documents that ask for about as many are answered together.
+MOST_LABELS = 1000
+_DEPTHS = (10, 100, MOST_LABELS)
+
+# The labels of a document, best first: columns of the model, and probabilities.
+Found = list[tuple[int, float]]
+
+
+class Document(NamedTuple):
+    """A document of a request. Its id matters where documents are labels: none gets itself."""
+
+    text: str
+    title: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a model about documents.
+
+    Attributes
+    ----------
+    k
+        Labels per document, at most.
+    threshold
+        The least probability: a number, or a measure such as `auto`; see `Predictor.predict`.
+    by_frequency
+        Whether the threshold depends on the frequency of a label.
+    tail
+        Preference for rare labels, from 0 to 1.
+    include, exclude
+        The labels that may be suggested, and those that may not; None for no such rule.
+    include_branch, exclude_branch
+        Concepts for which all concepts below them count, too.
+    """
+
+    k: int = 10
+    threshold: float | str = 0.0
+    by_frequency: bool = False
+    tail: float = 0.0
+    include: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    include_branch: tuple[str, ...] | None = None
+    exclude_branch: tuple[str, ...] | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many labels are ranked: the first k of more are the k best."""
+        return next(depth for depth in _DEPTHS if self.k <= depth)
+
+
+async def suggest(batcher: Batcher, host: Host, documents: Sequence[Document], question: Question) -> list[Found]:
+    """Return the labels of each document that reach the threshold, best first."""
+    if question.k == 0 or not documents:
+        return [[] for _ in documents]
+    _thresholds(host, question.threshold, question.by_frequency)
+    rules = _rules(host, question)
+    key = "suggest", host.id, host.version, question.depth, question.tail, *map(tuple, rules.values())
+
+    def rank(together: Sequence[Document]) -> list[Found]:
+        return ranked(host, together, question.depth, question.tail, rules)
+
+    return [_kept(host, question, row) for row in await batcher.run(key, rank, documents)]
+
+
+def ranked(host: Host, documents: Sequence[Document], depth: int, tail: float, rules: dict[str, Any]) -> list[Found]:
+    """Return the best labels of documents, computed on this thread alone."""
+    ids = [document.id for document in documents] if host.model.never_own else None
+    labels, scores = Predictor(host.model, 1).rank(_texts(documents), depth, tail=tail, ids=ids, **rules)
+    return [
+        [(j, score) for j, score in zip(row, values, strict=True) if j >= 0]
+        for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
+    ]
+
+
+async def explain(
+    batcher: Batcher, host: Host, document: Document, question: Question
+) -> list[tuple[int, Explanation]]:
+    """Return what every word adds to the probability of each label that is suggested, with the label's column."""
+    if question.k == 0:
+        return []
+    _thresholds(host, question.threshold, question.by_frequency)
+    rules = _rules(host, question)
+
+    def explained(alone: Sequence[Document]) -> list[list[Explanation]]:
+        predictor = Predictor(host.model, 1)
+        found: list[list[Explanation]] = predictor.explain(_texts(alone), question.k, tail=question.tail, **rules)
+        return found
+
+    (found,) = await batcher.run(object(), explained, [document])
+    by_column = {_column(host.model, one): one for one in found}
+    kept = _kept(host, question, [(j, one.score) for j, one in by_column.items()])
+    return [(j, by_column[j]) for j, _ in kept]
+
+
+def _column(model: Model, one: Explanation) -> int:
+    return int(one.label) if model.label_names is None else model.label_ids[str(one.label)]
+
+
+def _texts(documents: Sequence[Document]) -> Texts | list[str]:
+    bodies = [document.text for document in documents]
+    titles = [document.title for document in documents]
+    return Texts(bodies, titles=titles) if any(titles) else bodies
+
+
+def _kept(host: Host, question: Question, found: Found) -> Found:
+    """Return the first k labels of a document that reach the threshold."""
+    least = _thresholds(host, question.threshold, question.by_frequency)
+    if isinstance(least, float):
+        return [one for one in found if one[1] >= least and one[1] > 0][: question.k]
+    return [(j, score) for j, score in found if score >= least[j] and score > 0][: question.k]
+
+
+def _thresholds(host: Host, threshold: float | str, by_frequency: bool) -> float | NDArray[np.float32]:
+    """Return the least probability of all labels, or of each; raise a `Problem` if it cannot be found."""
+    if not isinstance(threshold, str) and not by_frequency:
+        # Probabilities are of this precision.
+        return float(np.float32(threshold)) if threshold else 0.0
+
+    def compute() -> NDArray[np.float32]:
+        return label_thresholds(host.model, threshold, by_frequency).astype(np.float32)
+
+    try:
+        return host.remembered(("threshold", threshold, by_frequency), compute)
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
+
+
+def _rules(host: Host, question: Question) -> dict[str, Any]:
+    """Return the rules of a question as `Predictor.rank` takes them; raise a `Problem` if they name no label."""
+    rules: dict[str, Any] = {}
+    try:
+        for rule in ("include", "exclude"):
+            labels, above = getattr(question, rule), getattr(question, f"{rule}_branch")
+            if labels is not None or above is not None:
+                below = branches(host.model, [name_of(one) for one in above or ()], f"{rule}_branch")
+                rules[rule] = [*map(name_of, labels or ()), *below]
+        if rules:
+            allowed_labels(host.model, **rules)
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
+    return rules

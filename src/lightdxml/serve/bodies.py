@@ -1,0 +1,148 @@
+"""Read the bodies of requests: forms, and lines of JSON that arrive one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from binascii import a2b_qp
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.requests import Request
+
+from lightdxml.serve.problems import Problem
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+LINES = ("application/jsonl", "application/x-ndjson", "application/x-jsonlines")
+_MOST_FIELDS = 100
+_NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+
+
+def bare_type(content_type: str) -> str:
+    """Return a media type without its parameters.
+
+    >>> bare_type("application/JSON; charset=utf-8")
+    'application/json'
+    """
+    return content_type.partition(";")[0].strip().lower()
+
+
+def media_type(request: Request) -> str:
+    """Return the media type of a request's body."""
+    return bare_type(request.headers.get("content-type", ""))
+
+
+async def json_only(request: Request) -> None:
+    """Raise a `Problem` unless the body of a request is said to be JSON."""
+    found = media_type(request)
+    if found != JSON:
+        raise Problem(415, f"the body has the type {found[:60]!r}: send {JSON}")
+
+
+def parse_form(kind: str, body: bytes) -> dict[str, str]:
+    """Return the fields of a form, given the media type and the body; raise a `Problem` if it is none.
+
+    >>> parse_form(FORM, b"text=a+cat%2C+a+dog&limit=3")
+    {'text': 'a cat, a dog', 'limit': '3'}
+    """
+    if kind != FORM:
+        raise Problem(415, f"the body has the type {kind[:60]!r}: send {FORM}")
+    fields = body.split(b"&")
+    if len(fields) > _MOST_FIELDS:
+        raise Problem(400, f"the form has more than {_MOST_FIELDS} fields: send fewer")
+    pairs = (field.partition(b"=") for field in fields if field)
+    try:
+        return {_unquoted(name): _unquoted(value) for name, _, value in pairs}
+    except UnicodeDecodeError as error:
+        raise Problem(400, "the form is not UTF-8: encode it as UTF-8") from error
+
+
+def _unquoted(text: bytes) -> str:
+    """Return a name or a value of a form. Percent signs that escape nothing stay, as in `urllib.parse`.
+
+    Escapes of quoted-printable differ only in their first character, and their decoder is written in C.
+    """
+    text = text.replace(b"+", b" ")
+    if b"%" in text:
+        if _NO_ESCAPE.search(text):
+            return unquote_to_bytes(text).decode("utf-8")
+        text = a2b_qp(text.replace(b"=", b"%3D").replace(b"%", b"="))
+    return text.decode("utf-8")
+
+
+def integer(fields: dict[str, str], name: str, default: int, most: int) -> int:
+    """Return a field of a form as an integer from 0 to `most`.
+
+    >>> integer({"limit": "3"}, "limit", 10, 1000), integer({"limit": ""}, "limit", 10, 1000)
+    (3, 10)
+    """
+    text = fields.get(name, "").strip()
+    if not text:
+        return default
+    # No longer than the largest one: conversion takes time.
+    value = int(text) if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) else -1
+    if not 0 <= value <= most:
+        raise Problem(400, f"{name} is {text[:20]!r}: it must be an integer from 0 to {most}")
+    return value
+
+
+def fraction(fields: dict[str, str], name: str, default: float) -> float:
+    """Return a field of a form as a number from 0 to 1.
+
+    >>> fraction({"threshold": "0.5"}, "threshold", 0.0)
+    0.5
+    """
+    text = fields.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise Problem(400, f"{name} is {text[:20]!r}: it must be a number from 0 to 1")
+    return value
+
+
+async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIterator[bytes]:
+    """Yield the lines of a body as they arrive, without their ends.
+
+    Raises a `Problem` if a line is longer than `longest` bytes, or nothing arrives for so many seconds.
+    """
+    chunks, rest = request.stream(), b""
+    while True:
+        try:
+            chunk = await asyncio.wait_for(anext(chunks, None), timeout)
+        except asyncio.TimeoutError as error:
+            raise Problem(
+                408, f"nothing arrived for {timeout:g} seconds: send documents without long pauses"
+            ) from error
+        *lines, rest = ((rest + chunk) if chunk is not None else rest + b"\n").split(b"\n")
+        for line in lines:
+            if line.strip():
+                yield line
+        if chunk is None:
+            return
+        if len(rest) > longest:
+            raise Problem(413, f"a line has more than {longest:,} bytes: split the document")
+
+
+def parse_line(line: bytes) -> dict[str, Any]:
+    """Return the object of a line of JSON; raise a `ValueError` that says what is wrong.
+
+    >>> parse_line(b'{"text": "a cat"}')
+    {'text': 'a cat'}
+    """
+    try:
+        content = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise ValueError("the line is not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError("the line is not JSON") from error
+    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+        raise ValueError('the line is not an object with a "text"')
+    return content

@@ -1,0 +1,166 @@
+"""What stands before all paths: tokens, limits of size, headers, the log and the metrics."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lightdxml.serve.problems import Problem, problem_response
+from lightdxml.serve.service import Service
+
+_log = logging.getLogger("lightdxml")
+# Who may ask without a token: probes of the platform, and whoever opens the page, which then asks for one.
+_OPEN = ("/", "/v2/health/live", "/v2/health/ready", "/v1/ui/")
+_STATIC = "/static/"
+# The path whose bodies have no end.
+STREAM = "/suggest-lines"
+# Only what comes from here is loaded by the page, and no other page may frame it.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", _POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+]
+# Answers about documents are kept by nobody on the way.
+PRIVATE_HEADERS = [*_HEADERS, (b"cache-control", b"no-store")]
+
+
+class Limits:
+    """Refuses requests without a token, and those that are too large.
+
+    Parameters
+    ----------
+    app
+        What answers the others.
+    service
+        What all requests share.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+        self._tokens = [token.encode() for token in service.options.tokens]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let it pass."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            self.check(scope["path"], dict(scope["headers"]))
+        except Problem as problem:
+            await problem_response(problem)(scope, receive, send)
+            return
+        is_stream = scope["path"].endswith(STREAM)
+        await self.app(scope, receive if is_stream else self.limited(receive), send)
+
+    def check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
+        """Raise a `Problem` if a request has no token, or says that it is too large."""
+        self._check_token(path, headers.get(b"authorization", b""))
+        if not path.endswith(STREAM):
+            self._check_length(headers.get(b"content-length", b""))
+
+    def _check_token(self, path: str, given: bytes) -> None:
+        if not self._tokens or path in _OPEN or path.startswith(_STATIC):
+            return
+        kind, _, token = given.partition(b" ")
+        # All tokens are compared, each in constant time: how long it takes tells nothing.
+        matches = [hmac.compare_digest(token.strip(), one) for one in self._tokens]
+        if kind.lower() != b"bearer" or not any(matches):
+            detail = "the token is wrong" if given else "a token is missing: send Authorization: Bearer TOKEN"
+            raise Problem(401, detail, {"WWW-Authenticate": "Bearer"})
+
+    def _check_length(self, given: bytes) -> None:
+        most = self.service.options.max_body
+        if given.isdigit() and (len(given) > 18 or int(given) > most):
+            raise Problem(413, f"the body has more than {most:,} bytes: send less at a time")
+
+    def limited(self, receive: Receive) -> Receive:
+        """Return a function that receives the parts of a body, as long as they are not too many."""
+        most, size = self.service.options.max_body, 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > most:
+                raise Problem(413, f"the body has more than {most:,} bytes: send less at a time")
+            return message
+
+        return limited
+
+
+class Observer:
+    """Counts, times and logs requests, and adds headers to their answers. No text of a document is logged.
+
+    Parameters
+    ----------
+    app
+        What answers.
+    service
+        What all requests share.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status, size = time.perf_counter(), 500, 0
+        is_static = scope["path"].startswith(_STATIC)
+
+        async def observed(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                own = _HEADERS if is_static else PRIVATE_HEADERS
+                message = {**message, "headers": [*message["headers"], *own]}
+            elif message["type"] == "http.response.body":
+                size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self.app(scope, receive, observed)
+        finally:
+            self.record(scope, _route(scope, status), status, size, time.perf_counter() - start)
+
+    def record(self, scope: Scope, route: str, status: int, size: int, seconds: float) -> None:
+        """Count and log an answer of so many bytes."""
+        self.service.metrics.count(_method(scope["method"]), route, status, seconds)
+        if self.service.options.access_log:
+            client: Sequence[Any] | None = scope.get("client")
+            entry = {
+                "time": datetime.now(tz=timezone.utc).isoformat(timespec="milliseconds"),
+                "client": client[0] if client else None,
+                "method": scope["method"][:20],
+                "path": scope["path"][:200],
+                "status": status,
+                "ms": round(1000 * seconds, 2),
+                "bytes": size,
+            }
+            sys.stdout.write(json.dumps(entry) + "\n")
+            sys.stdout.flush()
+
+
+def _route(scope: Scope, status: int) -> str:
+    """Return the pattern of the path, so that clients cannot make up new time series."""
+    path: str = getattr(scope.get("route"), "path", "")
+    return path if path and status != 404 else "static" if scope["path"].startswith(_STATIC) else "other"
+
+
+def _method(method: str) -> str:
+    return method if method in ("GET", "POST", "HEAD", "OPTIONS") else "other"

@@ -1,0 +1,195 @@
+"""The models that are served: loaded, warmed up, and exchanged for newer ones while requests go on."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+from lightdxml.model import store
+from lightdxml.model.model import Model
+from lightdxml.persistence.arrays import checksum
+from lightdxml.predictor import Predictor
+from lightdxml.serve.problems import RETRY_AFTER, Problem
+
+_log = logging.getLogger("lightdxml")
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_UNKNOWN_LANGUAGE = "und"
+# Values that a model remembers: most are the JSON of a label.
+_REMEMBERED = 1 << 16
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Host:
+    """One version of a model that is served.
+
+    Attributes
+    ----------
+    id
+        What clients call it.
+    folder
+        Where it lies.
+    model
+        The model.
+    version
+        The first digits of the checksum of its manifest: other content, other version.
+    modified
+        When it was written.
+    manifest
+        What it says about itself.
+    memory
+        What was computed for answers and may be of use again: it goes with the model.
+    """
+
+    id: str
+    folder: Path
+    model: Model
+    version: str
+    modified: datetime
+    manifest: Mapping[str, Any] = field(repr=False)
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def language(self) -> str:
+        """The language in which labels are named, as far as it is known."""
+        return self.languages[0]
+
+    @cached_property
+    def languages(self) -> list[str]:
+        """The languages in which labels have names, that of the model first."""
+        vocabulary = self.model.vocabulary
+        known = [] if vocabulary is None else [language for language in vocabulary.languages if language]
+        own = [] if self.model.language is None else [self.model.language]
+        return list(dict.fromkeys([*own, *known])) or [_UNKNOWN_LANGUAGE]
+
+    def remembered(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return what `compute` returns, from memory if it is known."""
+        found: T | None = self.memory.get(key)
+        if found is None:
+            if len(self.memory) >= _REMEMBERED:
+                self.memory.clear()
+            found = self.memory[key] = compute()
+        return found
+
+
+def parse_models(models: Sequence[str]) -> dict[str, Path]:
+    """Return the folders of models by their ids, from arguments such as `my-model` and `cats=models/cats`.
+
+    >>> parse_models(["models/cats", "dogs=models/2"])
+    {'cats': PosixPath('models/cats'), 'dogs': PosixPath('models/2')}
+    """
+    found: dict[str, Path] = {}
+    for argument in models:
+        name, equals, folder = argument.partition("=")
+        # A folder may have an equals sign in its name.
+        is_named = bool(equals) and _ID.fullmatch(name) is not None and not Path(argument).exists()
+        path = Path(folder if is_named else argument)
+        name = name if is_named else path.resolve().name
+        if _ID.fullmatch(name) is None:
+            raise ValueError(f"{path} has a name that is no id: give it one, such as cats={path}")
+        if name in found:
+            raise ValueError(f"two models are called {name}: give them ids, such as {name}-2={path}")
+        found[name] = path
+    return found
+
+
+class Hosts:
+    """All models that are served, by id.
+
+    Parameters
+    ----------
+    folders
+        Where they lie, by id.
+    """
+
+    def __init__(self, folders: Mapping[str, Path]) -> None:
+        self.folders = dict(folders)
+        self.swaps = 0
+        self._hosts: dict[str, Host] = {}
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._loading = Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all models are loaded and warmed up."""
+        return len(self._hosts) == len(self.folders)
+
+    def __iter__(self) -> Iterator[Host]:
+        if not self.ready:
+            raise Problem(503, "the models are still being loaded: try again in a second", RETRY_AFTER)
+        return iter(list(self._hosts.values()))
+
+    def __getitem__(self, name: str) -> Host:
+        host = self._hosts.get(name)
+        if host is not None:
+            return host
+        if name in self.folders:
+            raise Problem(503, f"the model {name} is still being loaded: try again in a second", RETRY_AFTER)
+        raise Problem(404, f"there is no project or model {name[:100]!r}: GET /v1/projects lists them")
+
+    def load(self) -> None:
+        """Load and warm up all models; raise a `ValueError` if one cannot be served."""
+        with self._loading:
+            for name, folder in self.folders.items():
+                self._stamps[name] = _stamp(folder)
+                self._hosts[name] = load_host(name, folder)
+
+    def reload(self) -> list[Host]:
+        """Exchange models whose folders have changed, and return the new ones.
+
+        Requests that have begun keep the old one. A model that cannot be loaded is left as it is, with a warning.
+        """
+        changed: list[Host] = []
+        with self._loading:
+            for name, folder in self.folders.items():
+                try:
+                    stamp = _stamp(folder)
+                    if stamp == self._stamps.get(name):
+                        continue
+                    host = load_host(name, folder)
+                except (OSError, ValueError, MemoryError) as error:
+                    _log.warning("the model %s stays as it is: %s", name, error)
+                    continue
+                self._stamps[name] = stamp
+                if host.version != self._hosts[name].version:
+                    self._hosts[name] = host
+                    self.swaps += 1
+                    changed.append(host)
+                    _log.info("the model %s has version %s now", name, host.version)
+        return changed
+
+
+def load_host(name: str, folder: Path) -> Host:
+    """Load a model and predict with it once, so that compiled code and the model's pages are in memory."""
+    stored = store.load(folder)
+    model = stored.model
+    if model.vectorizer is None:
+        raise ValueError(f"{folder} was trained on features, not on texts: only models of texts can be served")
+    modified = datetime.fromtimestamp(_stamp(folder)[1] / 1e9, tz=timezone.utc)
+    _warm_up(model)
+    return Host(name, folder, model, checksum(stored.manifest)[:12], modified, stored.manifest)
+
+
+def _warm_up(model: Model) -> None:
+    assert model.vectorizer is not None
+    words = model.vectorizer.vocabulary
+    text = " ".join(words[:: max(1, len(words) // 100)][:100])
+    predictor = Predictor(model, 1)
+    predictor.rank([text, text], 10)
+    predictor.explain(text, 1)
+
+
+def _stamp(folder: Path) -> tuple[int, int]:
+    """Return what changes whenever a model is replaced."""
+    try:
+        found = (folder / "manifest.json").stat()
+    except OSError as error:
+        raise ValueError(f"{folder} is not a model: it has no manifest.json") from error
+    return found.st_ino, found.st_mtime_ns

@@ -1,0 +1,87 @@
+"""Health and models as platforms ask for them: the Open Inference Protocol (V2)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from starlette.responses import JSONResponse, Response
+
+from lightdxml import __version__
+from lightdxml.serve.asking import Document, Question, suggest
+from lightdxml.serve.bodies import json_only
+from lightdxml.serve.labels import uri_of
+from lightdxml.serve.problems import RETRY_AFTER, Problem
+from lightdxml.serve.schemas import InferRequest
+from lightdxml.serve.service import Service, problems, service_of
+
+_service = Annotated[Service, Depends(service_of)]
+
+router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
+
+
+@router.get("", responses=problems())
+async def server_metadata() -> dict[str, Any]:
+    """Say what answers."""
+    return {"name": "lightdxml", "version": __version__, "extensions": []}
+
+
+@router.get("/health/live", responses=problems())
+async def live() -> dict[str, bool]:
+    """Answer if the process lives."""
+    return {"live": True}
+
+
+@router.get("/health/ready", responses=problems(503))
+async def ready(service: _service) -> dict[str, bool]:
+    """Answer if all models are loaded and warmed up, and the server is not about to stop."""
+    if not service.is_ready:
+        raise Problem(503, "the models are still being loaded, or the server is stopping", RETRY_AFTER)
+    return {"ready": True}
+
+
+@router.get("/models/{model}", responses=problems(404, 503))
+async def model_metadata(model: str, service: _service) -> dict[str, Any]:
+    """Describe a model: texts in, URIs of labels and probabilities out."""
+    host = service.hosts[model]
+    return {
+        "name": host.id,
+        "versions": [host.version],
+        "platform": "lightdxml",
+        "inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1]}],
+        "outputs": [
+            {"name": "labels", "datatype": "BYTES", "shape": [-1, -1]},
+            {"name": "scores", "datatype": "FP32", "shape": [-1, -1]},
+        ],
+    }
+
+
+@router.get("/models/{model}/ready", responses=problems(404, 503))
+async def model_ready(model: str, service: _service) -> Response:
+    """Answer if a model is loaded and warmed up."""
+    return JSONResponse({"name": service.hosts[model].id, "ready": True})
+
+
+@router.post(
+    "/models/{model}/infer",
+    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    dependencies=[Depends(json_only)],
+)
+async def infer(model: str, body: InferRequest, service: _service) -> dict[str, Any]:
+    """Suggest labels: texts × k URIs and probabilities, filled up with empty strings and 0."""
+    host = service.hosts[model]
+    k = body.parameters.k
+    rows = await suggest(service.batcher, host, [Document(text) for text in body.inputs[0].data], Question(k))
+    filled = [[*row, *[(-1, 0.0)] * (k - len(row))] for row in rows]
+    shape = [len(rows), k]
+    uris = ["" if j < 0 else uri_of(host.model, j) for row in filled for j, _ in row]
+    scores = [round(score, 6) for row in filled for _, score in row]
+    return {
+        "model_name": host.id,
+        "model_version": host.version,
+        "id": body.id,
+        "outputs": [
+            {"name": "labels", "datatype": "BYTES", "shape": shape, "data": uris},
+            {"name": "scores", "datatype": "FP32", "shape": shape, "data": scores},
+        ],
+    }

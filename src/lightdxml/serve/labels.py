@@ -1,0 +1,94 @@
+"""Labels as answers: every label has a URI, a name and, if the vocabulary has them, a notation and broader concepts."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from urllib.parse import quote, unquote
+
+from lightdxml.model.model import Model
+from lightdxml.serve.hosting import Host
+from lightdxml.serve.problems import Problem
+
+# What labels without a URI are called.
+_URN = "urn:lightdxml:label:"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
+# The longest way up a hierarchy.
+_DEPTH = 20
+
+
+def uri_of(model: Model, j: int) -> str:
+    """Return the URI of a label: its own, or one that is made from its name.
+
+    >>> from lightdxml import LightDXML
+    >>> trained = LightDXML(dim=8, epochs=2).fit(["red rose", "white wine"] * 10, [["red rose"], ["urn:wine"]] * 10)
+    >>> uri_of(trained.model_, 0), uri_of(trained.model_, 1)
+    ('urn:lightdxml:label:red%20rose', 'urn:wine')
+    """
+    name = model.label(j).id
+    return name if _URI.fullmatch(name) else _URN + quote(name, safe="")
+
+
+def name_of(label: str) -> str:
+    """Return a label as the model calls it, given its URI or its name.
+
+    >>> name_of("urn:lightdxml:label:red%20rose"), name_of("urn:wine")
+    ('red rose', 'urn:wine')
+    """
+    return unquote(label[len(_URN) :]) if label.startswith(_URN) else label
+
+
+def check_language(host: Host, language: str | None) -> str:
+    """Return the language of names: the one that is asked for, or that of the model."""
+    if not language:
+        return host.language
+    if language not in host.languages:
+        known = ", ".join(host.languages)
+        raise Problem(400, f"language {language[:20]!r} is not one of the vocabulary's: {known[:200]}")
+    return language
+
+
+def label_name(model: Model, j: int, language: str) -> str:
+    """Return what a label is called in a language, or in another one if it has no name there."""
+    label = model.label(j)
+    if model.vocabulary is None or label.id not in model.vocabulary:
+        return label.name
+    return model.vocabulary.name(label.id, language)
+
+
+def label_json(host: Host, language: str, j: int, score: float) -> str:
+    """Return a label and its score as JSON."""
+    # The same labels are suggested again and again.
+    start: str = host.remembered((language, j), lambda: json.dumps(_named(host.model, j, language))[:-1])
+    return f'{start}, "score": {round(score, 6)!r}}}'
+
+
+def _named(model: Model, j: int, language: str) -> dict[str, Any]:
+    notation = model.label(j).notation or None
+    return {"uri": uri_of(model, j), "label": label_name(model, j, language), "notation": notation}
+
+
+def broader(model: Model, j: int, language: str) -> list[dict[str, str]]:
+    """Return the concepts above a label, the highest one first; one way up if there are several."""
+    vocabulary, uri = model.vocabulary, model.label(j).id
+    path: list[dict[str, str]] = []
+    visited = {uri}
+    while vocabulary is not None and uri in vocabulary and len(path) < _DEPTH:
+        above = [one for one in vocabulary[uri].broader if one in vocabulary and one not in visited]
+        if not above:
+            break
+        uri = above[0]
+        visited.add(uri)
+        path.append({"uri": uri, "label": vocabulary.name(uri, language)})
+    return path[::-1]
+
+
+def described(host: Host, language: str, j: int, score: float) -> dict[str, Any]:
+    """Return everything about a suggested label."""
+    return {
+        **_named(host.model, j, language),
+        "score": round(score, 6),
+        "training_documents": int(host.model.label_frequency[j]),
+        "broader": broader(host.model, j, language),
+    }

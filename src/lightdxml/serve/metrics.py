@@ -1,0 +1,76 @@
+"""What Prometheus reads: requests, times, batches, the queue, and which models are served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.platform_collector import PlatformCollector
+from prometheus_client.process_collector import ProcessCollector
+
+from lightdxml import __version__
+from lightdxml.serve.batching import Batcher
+from lightdxml.serve.hosting import Hosts
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+_SIZES = (1, 2, 4, 8, 16, 24, 32)
+
+
+class Metrics:
+    """The metrics of one server, in a registry of their own.
+
+    Parameters
+    ----------
+    hosts
+        The models that are served.
+    """
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.registry = CollectorRegistry()
+        self._hosts = hosts
+        self._batcher: Batcher | None = None
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        names = ("method", "route", "status")
+        self._requests = Counter("lightdxml_requests", "Requests that were answered.", names, registry=self.registry)
+        self._seconds = Histogram(
+            "lightdxml_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=self.registry
+        )
+        self.batch_size = Histogram(
+            "lightdxml_batch_documents", "Documents per batch.", buckets=_SIZES, registry=self.registry
+        )
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+
+    def watch(self, batcher: Batcher) -> None:
+        """Report the length of a queue, too."""
+        self._batcher = batcher
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        key = method, route, status
+        if key not in self._counted:
+            self._counted[key] = self._requests.labels(method, route, str(status)), self._seconds.labels(route)
+        counter, histogram = self._counted[key]
+        counter.inc()
+        histogram.observe(seconds)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield what is read when it is asked for."""
+        if self._batcher is not None:
+            waiting, capacity = float(self._batcher.waiting), float(self._batcher.capacity)
+            yield GaugeMetricFamily("lightdxml_queue_documents", "Documents that wait.", waiting)
+            yield GaugeMetricFamily("lightdxml_queue_capacity", "Documents that may wait.", capacity)
+        yield GaugeMetricFamily("lightdxml_ready", "Whether all models are loaded.", float(self._hosts.ready))
+        yield GaugeMetricFamily("lightdxml_model_swaps", "Models that were exchanged.", float(self._hosts.swaps))
+        info = GaugeMetricFamily(
+            "lightdxml_model", "Models that are served, with their versions.", labels=("model", "version", "lightdxml")
+        )
+        for host in self._hosts if self._hosts.ready else ():
+            info.add_metric((host.id, host.version, __version__), 1.0)
+        yield info
+
+    def text(self) -> bytes:
+        """Return all metrics in the text format of Prometheus."""
+        return generate_latest(self.registry)

@@ -1,0 +1,96 @@
+"""Errors as answers: `application/problem+json` with one sentence (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+MEDIA_TYPE = "application/problem+json"
+# Seconds after which a client may try again.
+RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Problem(HTTPException):
+    """An answer that is an error.
+
+    Parameters
+    ----------
+    status
+        The status code.
+    detail
+        One sentence: what is wrong, and what to do.
+    headers
+        More headers of the answer.
+
+    Examples
+    --------
+    >>> problem_response(Problem(404, "there is no project 'cats': GET /v1/projects lists them")).status_code
+    404
+    """
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+
+
+def problem_body(problem: Problem) -> bytes:
+    """Return the body of an error."""
+    status = problem.status_code
+    content = {
+        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": problem.detail,
+    }  # fmt: skip
+    return json.dumps(content).encode()
+
+
+def problem_response(problem: Problem) -> Response:
+    """Return an error as the answer to a request."""
+    return Response(problem_body(problem), problem.status_code, problem.headers, MEDIA_TYPE)
+
+
+async def on_problem(request: Request, error: Exception) -> Response:
+    """Answer a `Problem`."""
+    assert isinstance(error, Problem)
+    return problem_response(error)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """Answer what the framework refuses: unknown paths and methods, and bodies that it cannot read."""
+    assert isinstance(error, HTTPException)
+    path, method = request.url.path, request.method
+    details = {
+        404: f"there is nothing at {path[:100]}: /v1/ui/ lists all paths",
+        405: f"{path[:100]} does not take {method}: use {(error.headers or {}).get('Allow', 'another method')}",
+    }
+    detail = details.get(error.status_code, str(error.detail))
+    return problem_response(Problem(error.status_code, detail, error.headers))
+
+
+async def on_invalid(request: Request, error: Exception) -> Response:
+    """Answer a request whose parameters or body are not what they should be, with the first thing that is wrong."""
+    return problem_response(Problem(400, _first(getattr(error, "errors", list)())))
+
+
+def _first(errors: Any) -> str:
+    """Return what is wrong, from the errors of a validation.
+
+    >>> _first([{"loc": ("body", "documents", 3, "text"), "msg": "Field required", "type": "missing"}])
+    'documents.3.text: field required'
+    """
+    if not errors:
+        return "the request is not valid"
+    first = errors[0]
+    if first.get("type") == "json_invalid":
+        return f"the body is not JSON: {first.get('ctx', {}).get('error', 'check it')}"
+    place = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the body"
+    message = str(first.get("msg", "not valid"))
+    return f"{place[:200]}: {message[:1].lower()}{message[1:300]}"
+
+
+async def on_failure(request: Request, error: Exception) -> Response:
+    """Answer an error of ours; its text goes to the log and not to the client."""
+    return problem_response(Problem(500, "the server failed to answer: its log says why"))

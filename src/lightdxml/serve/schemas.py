@@ -1,0 +1,287 @@
+"""What requests and answers look like, for checks and for the description of the interface (OpenAPI)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lightdxml.serve.asking import MOST_LABELS, Document, Question
+
+# Documents of one request: Annif's limit.
+MOST_DOCUMENTS = 32
+# Labels that one request explains: each takes some milliseconds.
+MOST_EXPLAINED = 50
+_MOST_RULES = 10_000
+
+
+class Strict(BaseModel):
+    """A body whose values have exactly these types; what it does not name is ignored."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class ProblemBody(Strict):
+    """An error."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+
+
+class ApiInfo(Strict):
+    """What answers."""
+
+    title: str
+    version: str
+
+
+class Backend(Strict):
+    """What does the work."""
+
+    backend_id: str
+
+
+class Vocab(Strict):
+    """The labels of a model."""
+
+    vocab_id: str
+    languages: list[str]
+    size: int
+    loaded: bool
+
+
+class Vocabs(Strict):
+    """All sets of labels."""
+
+    vocabs: list[Vocab]
+
+
+class Project(Strict):
+    """A model, as Annif describes its projects."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: Backend
+    vocab: Vocab
+    vocab_language: str
+    is_trained: bool
+    modification_time: str
+
+
+class Projects(Strict):
+    """All models."""
+
+    projects: list[Project]
+
+
+class Suggestion(Strict):
+    """A label that is suggested. The score is the probability that it is right."""
+
+    uri: str
+    label: str
+    notation: str | None
+    score: float
+
+
+class Results(Strict):
+    """The labels of a document, best first."""
+
+    results: list[Suggestion]
+
+
+class BatchResults(Results):
+    """The labels of one document of several."""
+
+    document_id: str | None
+
+
+class AnnifDocument(Strict):
+    """A document. Of its metadata, `title` counts."""
+
+    text: str
+    document_id: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class AnnifDocuments(Strict):
+    """Documents to find labels for."""
+
+    documents: Annotated[list[AnnifDocument], Field(max_length=MOST_DOCUMENTS)]
+
+
+class Subject(Strict):
+    """A label that is right."""
+
+    uri: str
+    label: str | None = None
+
+
+class IndexedDocument(Strict):
+    """A document with its right labels."""
+
+    text: str
+    subjects: list[Subject]
+    metadata: dict[str, Any] | None = None
+
+
+class LanguageQuestion(Strict):
+    """A text, and the languages that it may be in, as codes of two or three letters."""
+
+    text: str
+    languages: Annotated[list[str], Field(min_length=1, max_length=5)]
+
+
+class LanguageScore(Strict):
+    """The share of words that are in a language; null for words that are in none."""
+
+    language: str | None
+    score: float
+
+
+class LanguageScores(Strict):
+    """Languages, the most likely one first."""
+
+    results: list[LanguageScore]
+
+
+Labels = Annotated[list[str] | None, Field(min_length=1, max_length=_MOST_RULES)]
+Measure = Literal["auto", "micro-f1", "macro-f1", "samples-f1"]
+Precision = Annotated[str, Field(pattern=r"^precision=0?\.[0-9]*[1-9][0-9]*$", max_length=20)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class SuggestRequest(Strict):
+    """A document, and which of its labels are wanted.
+
+    `threshold` is a probability, or a measure for which validation documents have shown the best one. `include` and
+    `exclude` take URIs or names of labels. The `_branch` rules take concepts, and mean all below them, too.
+    """
+
+    text: Annotated[str, Field(min_length=1)]
+    title: str = ""
+    id: str = ""
+    k: Annotated[int, Field(ge=1, le=MOST_LABELS)] = 10
+    threshold: Probability | Measure | Precision = 0.0
+    by_frequency: bool = False
+    tail: Probability = 0.0
+    language: str | None = None
+    include: Labels = None
+    exclude: Labels = None
+    include_branch: Labels = None
+    exclude_branch: Labels = None
+
+    def document(self) -> Document:
+        """Return the document."""
+        return Document(self.text, self.title, self.id)
+
+    def question(self) -> Question:
+        """Return what is asked about it."""
+        rules = {
+            rule: None if (labels := getattr(self, rule)) is None else tuple(labels)
+            for rule in ("include", "exclude", "include_branch", "exclude_branch")
+        }
+        return Question(self.k, self.threshold, self.by_frequency, self.tail, **rules)
+
+
+class ExplainRequest(SuggestRequest):
+    """A document whose labels are to be explained."""
+
+    k: Annotated[int, Field(ge=1, le=MOST_EXPLAINED)] = 5
+
+
+class Concept(Strict):
+    """A concept above a label."""
+
+    uri: str
+    label: str
+
+
+class Described(Suggestion):
+    """A suggested label with how many training documents it had, and the concepts above it, the highest first."""
+
+    training_documents: int
+    broader: list[Concept]
+
+
+class Suggested(Strict):
+    """The labels of a document, best first."""
+
+    model: str
+    version: str
+    labels: list[Described]
+
+
+class Part(Strict):
+    """A word, what it adds to the probability, and its places in the text, counted in characters (code points)."""
+
+    word: str
+    adds: float
+    places: list[tuple[int, int]]
+
+
+class Explained(Described):
+    """A label whose probability is the sum of `base` and what the words add."""
+
+    base: float
+    name_match: str | None
+    words: list[Part]
+
+
+class Explanations(Strict):
+    """Why a document gets its labels."""
+
+    model: str
+    version: str
+    labels: list[Explained]
+
+
+class ModelInfo(Strict):
+    """What is known about a model."""
+
+    id: str
+    version: str
+    modified: str
+    labels: int
+    documents: int
+    features: int
+    language: str
+    languages: list[str]
+    has_vocabulary: bool
+    has_hierarchy: bool
+    can_learn: bool
+    views: list[str]
+    metrics: dict[str, float]
+    validation_documents: int
+    lightdxml: str
+
+
+class Models(Strict):
+    """All models that are served."""
+
+    models: list[ModelInfo]
+
+
+class InferInput(Strict):
+    """Texts as a tensor."""
+
+    name: Literal["text"]
+    datatype: Literal["BYTES"]
+    shape: list[int]
+    data: Annotated[list[str], Field(max_length=MOST_DOCUMENTS)]
+
+
+class InferParameters(Strict):
+    """How many labels each text gets."""
+
+    k: Annotated[int, Field(ge=1, le=MOST_LABELS)] = 10
+
+
+class InferRequest(Strict):
+    """Texts, as the Open Inference Protocol has them."""
+
+    id: str | None = None
+    inputs: Annotated[list[InferInput], Field(min_length=1, max_length=1)]
+    parameters: InferParameters = InferParameters()

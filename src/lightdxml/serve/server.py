@@ -1,0 +1,243 @@
+"""Run the application: a socket, connections with limits, signals, and models that are loaded meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from lightdxml.serve.guards import STREAM
+from lightdxml.serve.service import Service
+
+_log = logging.getLogger("lightdxml")
+# Bytes of a request before its body.
+_MOST_HEADER_BYTES = 64_000
+# Bytes of a body that are ignored after the answer, times the limit of bodies.
+_IGNORED = 20
+# How often folders of models are looked at, in seconds.
+_POLL = 1.0
+# How often Python threads take turns. The usual 5 ms are longer than most answers take.
+_SWITCH = 0.0001
+
+
+class Connection(HttpToolsProtocol):
+    """A connection that is closed if a request has too many bytes before its body, or takes too long to arrive.
+
+    Attributes
+    ----------
+    service
+        Set on a subclass: its options have the limits.
+    """
+
+    service: Service
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Give the client some time for its first request."""
+        super().connection_made(transport)
+        self._header_bytes = self._ignored_bytes = 0
+        self._in_headers = True
+        self._arriving: asyncio.TimerHandle | None = None
+        self._expect()
+
+    def _expect(self) -> None:
+        """Give a request, headers and body, some time to arrive."""
+        if self._arriving is None:
+            self._arriving = self.loop.call_later(self.service.options.timeout, self._give_up)
+
+    def _has_arrived(self) -> None:
+        if self._arriving is not None:
+            self._arriving.cancel()
+            self._arriving = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the time."""
+        self._has_arrived()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Count what arrives outside of bodies, and pass it on."""
+        if self._in_headers:
+            self._header_bytes += len(data)
+            self._expect()
+        elif self.cycle is not None and self.cycle.response_complete:
+            # The answer came before the end of the request: it was refused.
+            self._ignored_bytes += len(data)
+            if self._ignored_bytes > _IGNORED * self.service.options.max_body:
+                self.transport.close()
+                return
+        super().data_received(data)
+        if self._in_headers and self._header_bytes > _MOST_HEADER_BYTES and not self.transport.is_closing():
+            self._refuse(431, b"Request Header Fields Too Large")
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer. Lines of documents may take as long as they like: there may be a pause before each."""
+        self._in_headers, self._header_bytes = False, 0
+        super().on_headers_complete()
+        if self.scope["path"].endswith(STREAM):
+            self._has_arrived()
+
+    def on_message_complete(self) -> None:
+        """Expect another request."""
+        self._has_arrived()
+        super().on_message_complete()
+        self._in_headers, self._ignored_bytes = True, 0
+
+    def _give_up(self) -> None:
+        """Close the connection; say why if a request has begun."""
+        self._arriving = None
+        has_begun = bool(self._header_bytes) or not self._in_headers
+        if has_begun and (self.cycle is None or not self.cycle.response_started):
+            self._refuse(408, b"Request Timeout")
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: int, reason: bytes) -> None:
+        if not self.transport.is_closing():
+            content = b"HTTP/1.1 %d %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % (status, reason)
+            self.transport.write(content)
+            self.transport.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raise an `OSError` that says what to do if it cannot."""
+    try:
+        family, kind, number, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise OSError(f"{host} is not an address of this machine: give 127.0.0.1, or 0.0.0.0 for all") from error
+    listener = socket.socket(family, kind, number)
+    try:
+        if sys.platform != "win32":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        reasons = {
+            errno.EADDRINUSE: f"port {port} is taken: choose another one with --port",
+            errno.EACCES: f"port {port} needs more rights: choose one above 1024 with --port",
+            errno.EADDRNOTAVAIL: f"{host} is not an address of this machine: give 127.0.0.1, or 0.0.0.0 for all",
+        }
+        raise OSError(reasons.get(error.errno or 0, f"{host}:{port} cannot be used ({error.strerror})")) from error
+    return listener
+
+
+def run(
+    app: ASGIApp,
+    service: Service,
+    listener: socket.socket,
+    *,
+    watch: bool = False,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until a signal says stop; SIGTERM and Ctrl-C answer what has begun, SIGHUP exchanges changed models.
+
+    Parameters
+    ----------
+    app, service
+        What `create_app` returned.
+    listener
+        What `listen` returned.
+    watch
+        Whether to look for changed models every second.
+    on_ready
+        Called when all models are loaded.
+    """
+    sys.setswitchinterval(_SWITCH)
+    server = _Server(_config(app, service), service)
+    failure: list[BaseException] = []
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        tasks = [loop.create_task(_load(service, server, on_ready, failure))]
+        if watch:
+            tasks.append(loop.create_task(_watch(service)))
+        with contextlib.suppress(AttributeError, NotImplementedError):  # Windows has neither.
+            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(_reload(service))))
+        await server.serve(sockets=[listener])
+        for task in tasks:
+            task.cancel()
+
+    try:
+        uvicorn_run(server, main())
+    except KeyboardInterrupt:
+        pass
+    finally:
+        service.batcher.close()
+    if failure:
+        raise failure[0]
+
+
+def uvicorn_run(server: uvicorn.Server, main: Any) -> None:
+    """Run a coroutine on the event loop that uvicorn would use."""
+    factory = server.config.get_loop_factory()
+    if sys.version_info >= (3, 11):
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(main)
+    else:
+        loop = asyncio.new_event_loop() if factory is None else factory()
+        try:
+            loop.run_until_complete(main)
+        finally:
+            loop.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that is not ready any more as soon as it is told to stop."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._service.stopping = True
+        super().handle_exit(sig, frame)
+
+
+def _config(app: ASGIApp, service: Service) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=type("_Connection", (Connection,), {"service": service}),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=max(1, round(service.options.timeout)),
+        timeout_graceful_shutdown=max(1, round(service.options.timeout)),
+    )
+
+
+async def _load(
+    service: Service, server: uvicorn.Server, on_ready: Callable[[], None], failure: list[BaseException]
+) -> None:
+    try:
+        await asyncio.to_thread(service.hosts.load)
+        on_ready()
+    except Exception as error:
+        failure.append(error)
+        server.should_exit = True
+
+
+async def _reload(service: Service) -> None:
+    if service.hosts.ready:
+        await asyncio.to_thread(service.hosts.reload)
+
+
+async def _watch(service: Service) -> None:
+    while True:
+        await asyncio.sleep(_POLL)
+        await _reload(service)

@@ -1,0 +1,103 @@
+"""What all requests share: settings, models, the queue and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+
+from lightdxml.serve.batching import Batcher
+from lightdxml.serve.hosting import Hosts
+from lightdxml.serve.metrics import Metrics
+from lightdxml.serve.problems import MEDIA_TYPE
+from lightdxml.serve.schemas import ProblemBody
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How models are served.
+
+    Attributes
+    ----------
+    threads
+        Number of threads that predict; None for all cores.
+    queue
+        Documents that may wait for an answer. More are refused with 429.
+    timeout
+        Seconds that a request may take to arrive, and to wait for an answer.
+    max_body
+        The most bytes of a request's body, or of one line of many documents.
+    tokens
+        Clients must send one of these; None if they need none.
+    origins
+        Web sites whose pages may ask; `*` for all of them.
+    access_log
+        Whether to log each request.
+    """
+
+    threads: int | None = None
+    queue: int = 512
+    timeout: float = 30.0
+    max_body: int = 10_000_000
+    tokens: tuple[str, ...] = field(default=(), repr=False)
+    origins: tuple[str, ...] = ("*",)
+    access_log: bool = True
+
+
+class Service:
+    """What all requests share.
+
+    Parameters
+    ----------
+    folders
+        Models by id.
+    options
+        How they are served.
+    """
+
+    def __init__(self, folders: Mapping[str, Path], options: ServeOptions) -> None:
+        from lightdxml.kernels.parallel import thread_count
+
+        self.options = options
+        self.hosts = Hosts(folders)
+        self.metrics = Metrics(self.hosts)
+        self.batcher = Batcher(
+            options.threads or thread_count(), options.queue, options.timeout, self.metrics.batch_size.observe
+        )
+        self.metrics.watch(self.batcher)
+        self.stopping = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether new requests are welcome."""
+        return self.hosts.ready and not self.stopping
+
+
+async def service_of(request: Request) -> Service:
+    """Return what all requests share; asynchronous, because other dependencies run on threads of their own."""
+    service: Service = request.app.state.service
+    return service
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the errors of a path, for the description of the interface."""
+    # Any request may lack a token, or fail.
+    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemBody.__name__}"}}}
+    return {status: {"description": _MEANING[status], "content": content} for status in (401, 500, *statuses)}
+
+
+_MEANING = {
+    400: "The request is not valid.",
+    401: "A token is missing or wrong.",
+    403: "The server does not allow this.",
+    404: "There is no such model.",
+    408: "The request took too long to arrive.",
+    413: "The request is too large.",
+    415: "The body has the wrong type.",
+    429: "Too many documents are waiting.",
+    500: "The server failed.",
+    503: "The server cannot answer now.",
+}
