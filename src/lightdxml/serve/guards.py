@@ -18,7 +18,8 @@ from lightdxml.serve.service import Service
 
 _log = logging.getLogger("lightdxml")
 # Who may ask without a token: probes of the platform, and whoever opens the page, which then asks for one.
-_OPEN = ("/", "/v2/health/live", "/v2/health/ready", "/v1/ui/")
+_PAGES = ("/", "/v1/ui/")
+_OPEN = (*_PAGES, "/v2/health/live", "/v2/health/ready")
 _STATIC = "/static/"
 # The path whose bodies have no end.
 STREAM = "/suggest-lines"
@@ -27,14 +28,16 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+_NO_SNIFFING = (b"x-content-type-options", b"nosniff")
+_PAGE_HEADERS = [
+    _NO_SNIFFING,
     (b"content-security-policy", _POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cache-control", b"no-cache"),
 ]
 # Answers about documents are kept by nobody on the way.
-PRIVATE_HEADERS = [*_HEADERS, (b"cache-control", b"no-store")]
+ANSWER_HEADERS = [_NO_SNIFFING, (b"cache-control", b"no-store")]
 
 
 class Limits:
@@ -121,13 +124,13 @@ class Observer:
             await self.app(scope, receive, send)
             return
         start, status, size = time.perf_counter(), 500, 0
-        is_static = scope["path"].startswith(_STATIC)
+        is_page = scope["path"] in _PAGES or scope["path"].startswith(_STATIC)
 
         async def observed(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = _HEADERS if is_static else PRIVATE_HEADERS
+                own = _PAGE_HEADERS if is_page else ANSWER_HEADERS
                 message = {**message, "headers": [*message["headers"], *own]}
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+_log = logging.getLogger("lightdxml")
 MEDIA_TYPE = "application/problem+json"
 # Seconds after which a client may try again.
 RETRY_AFTER = {"Retry-After": "1"}
@@ -91,6 +94,14 @@ def _first(errors: Any) -> str:
     return f"{place[:200]}: {message[:1].lower()}{message[1:300]}"
 
 
+def as_problem(error: Exception) -> Problem:
+    """Return an error as a `Problem`. Those of ours go to the log, and their text not to the client."""
+    if isinstance(error, Problem):
+        return error
+    _log.error("a request failed: %s", "".join(traceback.format_exception(error)))
+    return Problem(500, "the server failed to answer: its log says why")
+
+
 async def on_failure(request: Request, error: Exception) -> Response:
-    """Answer an error of ours; its text goes to the log and not to the client."""
-    return problem_response(Problem(500, "the server failed to answer: its log says why"))
+    """Answer an error of ours."""
+    return problem_response(as_problem(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -226,6 +227,8 @@ async def _load(
 ) -> None:
     try:
         await asyncio.to_thread(service.hosts.load)
+        # What is there now stays: the garbage collector need not look at it again and again.
+        gc.freeze()
         on_ready()
     except Exception as error:
         failure.append(error)

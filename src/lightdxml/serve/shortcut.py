@@ -11,13 +11,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lightdxml.serve.annif import suggested
 from lightdxml.serve.bodies import bare_type
-from lightdxml.serve.guards import PRIVATE_HEADERS, Limits, Observer
-from lightdxml.serve.problems import Problem, problem_response
+from lightdxml.serve.guards import ANSWER_HEADERS, Limits, Observer
+from lightdxml.serve.problems import as_problem, problem_response
 from lightdxml.serve.service import Service
 
 _START, _END = "/v1/projects/", "/suggest"
 _ROUTE = f"{_START}{{project_id}}{_END}"
-_HEADERS = [(b"content-type", b"application/json"), *PRIVATE_HEADERS]
+_HEADERS = [(b"content-type", b"application/json"), *ANSWER_HEADERS]
 
 
 class Shortcut:
@@ -52,9 +52,9 @@ class Shortcut:
             kind = bare_type(headers.get(b"content-type", b"").decode("latin-1"))
             content = b"" if body is None else await suggested(self.service, name, kind, body)
             status, own = 200, [*_HEADERS, (b"content-length", str(len(content)).encode())]
-        except Problem as problem:
-            answer = problem_response(problem)
-            status, content, own = answer.status_code, bytes(answer.body), [*answer.raw_headers, *PRIVATE_HEADERS]
+        except Exception as error:
+            answer = problem_response(as_problem(error))
+            status, content, own = answer.status_code, bytes(answer.body), [*answer.raw_headers, *ANSWER_HEADERS]
         await send({"type": "http.response.start", "status": status, "headers": own})
         await send({"type": "http.response.body", "body": content})
         self._observer.record(scope, _ROUTE, status, len(content), time.perf_counter() - start)
