@@ -68,7 +68,7 @@ def run(
     from lightdxml.predictor import threads_of
     from lightdxml.resources.system import parse_size
     from lightdxml.serve.app import create_app
-    from lightdxml.serve.hosting import parse_models
+    from lightdxml.serve.registry import parse_models
     from lightdxml.serve.server import listen
     from lightdxml.serve.server import run as serve
     from lightdxml.serve.service import ServeOptions
@@ -97,7 +97,7 @@ def run(
         warn(f"whoever can reach {address} can use it: --token-file asks for a token")
 
     def on_ready() -> None:
-        names = ", ".join(f"{one.id} ({one.model.n_labels:,} labels)" for one in service.hosts)
+        names = ", ".join(f"{one.id} ({one.model.n_labels:,} labels)" for one in service.models)
         note(f"serving {names} at {address}/ (API: {address}/v1/ui/). Ctrl-C stops.")
 
     note(f"loading {', '.join(folders)} …")

@@ -10,11 +10,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lightdxml import __version__
-from lightdxml.serve.asking import MOST_LABELS, Document, Found, Question, suggest
 from lightdxml.serve.bodies import FORM, fraction, integer, json_only, media_type, parse_form
-from lightdxml.serve.hosting import Host
 from lightdxml.serve.labels import check_language, label_json
 from lightdxml.serve.problems import Problem
+from lightdxml.serve.queries import MOST_LABELS, Document, Found, SuggestOptions, suggest
+from lightdxml.serve.registry import ServedModel
 from lightdxml.serve.schemas import (
     AnnifDocuments,
     ApiInfo,
@@ -64,19 +64,19 @@ async def show_info() -> ApiInfo:
 @router.get("/projects", responses=problems(503))
 async def list_projects(service: _service) -> Projects:
     """List all models."""
-    return Projects(projects=[_project(host) for host in service.hosts])
+    return Projects(projects=[_project(served) for served in service.models])
 
 
 @router.get("/projects/{project_id}", responses=problems(404, 503))
 async def show_project(project_id: str, service: _service) -> Project:
     """Describe a model."""
-    return _project(service.hosts[project_id])
+    return _project(service.models[project_id])
 
 
 @router.get("/vocabs", responses=problems(503))
 async def list_vocabs(service: _service) -> Vocabs:
     """List the labels that models have: each has its own."""
-    return Vocabs.model_validate({"vocabs": [_vocab(host) for host in service.hosts]})
+    return Vocabs.model_validate({"vocabs": [_vocab(served) for served in service.models]})
 
 
 @router.post(
@@ -93,14 +93,14 @@ async def suggest_labels(project_id: str, request: Request, service: _service) -
 async def suggested(service: Service, project_id: str, kind: str, body: bytes) -> bytes:
     """Return the answer to a form, given its media type and its content."""
     form = parse_form(kind, body)
-    host = service.hosts[project_id]
+    served = service.models[project_id]
     if not form.get("text", "").strip():
         raise Problem(400, "text is missing or empty: send a text")
-    language = check_language(host, form.get("language"))
-    question = Question(integer(form, "limit", _LIMIT, MOST_LABELS), fraction(form, "threshold", 0.0))
+    language = check_language(served, form.get("language"))
+    options = SuggestOptions(integer(form, "limit", _LIMIT, MOST_LABELS), fraction(form, "threshold", 0.0))
     document = Document(form["text"], form.get("metadata_title", ""))
-    (found,) = await suggest(service.batcher, host, [document], question)
-    return f'{{"results": {_results(host, language, found)}}}'.encode()
+    (found,) = await suggest(service.batcher, served, [document], options)
+    return f'{{"results": {_results(served, language, found)}}}'.encode()
 
 
 @router.post(
@@ -118,12 +118,12 @@ async def suggest_batch(
     language: str | None = None,
 ) -> Response:
     """Suggest labels for up to 32 texts."""
-    host = service.hosts[project_id]
-    shown = check_language(host, language)
+    served = service.models[project_id]
+    shown = check_language(served, language)
     documents = [Document(one.text, _title(one.metadata)) for one in body.documents]
-    rows = await suggest(service.batcher, host, documents, Question(limit, threshold))
+    rows = await suggest(service.batcher, served, documents, SuggestOptions(limit, threshold))
     answers = [
-        f'{{"results": {_results(host, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
+        f'{{"results": {_results(served, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
         for one, found in zip(body.documents, rows, strict=True)
     ]
     return _json(f"[{', '.join(answers)}]".encode())
@@ -138,8 +138,8 @@ async def suggest_batch(
 )
 async def learn(project_id: str, body: list[IndexedDocument], service: _service) -> None:
     """Learn from documents with their right labels, if the server allows it."""
-    host = service.hosts[project_id]
-    raise Problem(403, f"the server does not allow {host.id} to learn")
+    served = service.models[project_id]
+    raise Problem(403, f"the server does not allow {served.id} to learn")
 
 
 @router.post(
@@ -163,24 +163,24 @@ async def detect_language(body: LanguageQuestion, service: _service) -> dict[str
     return {"results": [{"language": language, "score": share} for language, share in shares]}
 
 
-def _project(host: Host) -> Project:
-    vocab = _vocab(host)
+def _project(served: ServedModel) -> Project:
+    vocab = _vocab(served)
     return Project.model_validate(
         {
-            "project_id": host.id,
-            "name": host.id,
-            "language": host.language,
+            "project_id": served.id,
+            "name": served.id,
+            "language": served.language,
             "backend": {"backend_id": "lightdxml"},
             "vocab": vocab,
-            "vocab_language": host.language,
+            "vocab_language": served.language,
             "is_trained": True,
-            "modification_time": host.modified.isoformat(),
+            "modification_time": served.modified.isoformat(),
         }
     )
 
 
-def _vocab(host: Host) -> dict[str, Any]:
-    return {"vocab_id": host.id, "languages": host.languages, "size": host.model.n_labels, "loaded": True}
+def _vocab(served: ServedModel) -> dict[str, Any]:
+    return {"vocab_id": served.id, "languages": served.languages, "size": served.model.n_labels, "loaded": True}
 
 
 def _title(metadata: dict[str, Any] | None) -> str:
@@ -188,8 +188,8 @@ def _title(metadata: dict[str, Any] | None) -> str:
     return title if isinstance(title, str) else ""
 
 
-def _results(host: Host, language: str, found: Found) -> str:
-    return f"[{', '.join(label_json(host, language, j, score) for j, score in found)}]"
+def _results(served: ServedModel, language: str, found: Found) -> str:
+    return f"[{', '.join(label_json(served, language, j, score) for j, score in found)}]"
 
 
 def _json(content: bytes) -> Response:

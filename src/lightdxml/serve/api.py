@@ -12,12 +12,12 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from lightdxml.data.dataset import Texts
-from lightdxml.serve.asking import MOST_LABELS, Document, Question, explain, suggest
 from lightdxml.serve.batching import BATCH
 from lightdxml.serve.bodies import LINES, json_only, media_type, parse_line, read_lines
-from lightdxml.serve.hosting import Host
 from lightdxml.serve.labels import check_language, described, label_json
 from lightdxml.serve.problems import Problem
+from lightdxml.serve.queries import MOST_LABELS, Document, SuggestOptions, explain, suggest
+from lightdxml.serve.registry import ServedModel
 from lightdxml.serve.schemas import (
     ExplainRequest,
     Explanations,
@@ -43,13 +43,13 @@ router = APIRouter(prefix="/api", tags=["lightdxml"])
 @router.get("/models", responses=problems(503))
 async def list_models(service: _service) -> Models:
     """List all models."""
-    return Models(models=[_info(host) for host in service.hosts])
+    return Models(models=[_info(served) for served in service.models])
 
 
 @router.get("/models/{model}", responses=problems(404, 503))
 async def show_model(model: str, service: _service) -> ModelInfo:
     """Describe a model."""
-    return _info(service.hosts[model])
+    return _info(service.models[model])
 
 
 @router.post(
@@ -60,11 +60,11 @@ async def show_model(model: str, service: _service) -> ModelInfo:
 )
 async def suggest_labels(model: str, body: SuggestRequest, service: _service) -> Response:
     """Suggest labels for a document."""
-    host = service.hosts[model]
-    language = check_language(host, body.language)
-    (found,) = await suggest(service.batcher, host, [body.document()], body.question())
-    labels = [described(host, language, j, score) for j, score in found]
-    return _answer(host, labels)
+    served = service.models[model]
+    language = check_language(served, body.language)
+    (found,) = await suggest(service.batcher, served, [body.document()], body.options())
+    labels = [described(served, language, j, score) for j, score in found]
+    return _answer(served, labels)
 
 
 @router.post(
@@ -75,14 +75,14 @@ async def suggest_labels(model: str, body: SuggestRequest, service: _service) ->
 )
 async def explain_labels(model: str, body: ExplainRequest, service: _service) -> Response:
     """Say which words of a document speak for and against the labels that it gets."""
-    host = service.hosts[model]
-    language = check_language(host, body.language)
+    served = service.models[model]
+    language = check_language(served, body.language)
     document = body.document()
-    found = await explain(service.batcher, host, document, body.question())
-    where = _places(host, document)
+    found = await explain(service.batcher, served, document, body.options())
+    where = _places(served, document)
     labels = [
         {
-            **described(host, language, j, one.score),
+            **described(served, language, j, one.score),
             "base": one.base,
             "name_match": one.name_match,
             "words": [
@@ -91,7 +91,7 @@ async def explain_labels(model: str, body: ExplainRequest, service: _service) ->
         }
         for j, one in found
     ]
-    return _answer(host, labels)
+    return _answer(served, labels)
 
 
 @router.post(
@@ -114,12 +114,12 @@ async def suggest_lines(
     Answers are sent while documents still arrive: read them while you send. A line that cannot be read gets an answer
     with `error`, and the others go on.
     """
-    host = service.hosts[model]
-    shown = check_language(host, language)
+    served = service.models[model]
+    shown = check_language(served, language)
     if media_type(request) not in LINES:
         raise Problem(415, f"the body has the type {media_type(request)[:60]!r}: send {LINES[0]}")
-    question = Question(k, threshold, tail=tail)
-    return _Lines(_lines(request, service, host, question, shown))
+    options = SuggestOptions(k, threshold, tail=tail)
+    return _Lines(_lines(request, service, served, options, shown))
 
 
 class _Lines(Response):
@@ -142,22 +142,24 @@ class _Lines(Response):
 
 
 async def _lines(
-    request: Request, service: Service, host: Host, question: Question, language: str
+    request: Request, service: Service, served: ServedModel, options: SuggestOptions, language: str
 ) -> AsyncIterator[bytes]:
-    options, waiting = service.options, list[bytes]()
+    limits, waiting = service.options, list[bytes]()
     try:
-        async for line in read_lines(request, options.max_body, options.timeout):
+        async for line in read_lines(request, limits.max_body, limits.timeout):
             waiting.append(line)
             if len(waiting) == BATCH:
-                yield await _answers(service, host, question, language, waiting)
+                yield await _answers(service, served, options, language, waiting)
                 waiting = []
-        yield await _answers(service, host, question, language, waiting)
+        yield await _answers(service, served, options, language, waiting)
     except Problem as problem:
         # The status has been sent.
         yield json.dumps({"error": problem.detail}).encode() + b"\n"
 
 
-async def _answers(service: Service, host: Host, question: Question, language: str, lines: Sequence[bytes]) -> bytes:
+async def _answers(
+    service: Service, served: ServedModel, options: SuggestOptions, language: str, lines: Sequence[bytes]
+) -> bytes:
     """Return the answers to some lines."""
     documents: list[Document] = []
     heads: list[tuple[dict[str, Any], int | None]] = []
@@ -173,48 +175,48 @@ async def _answers(service: Service, host: Host, question: Question, language: s
         documents.append(Document(content["text"], title if isinstance(title, str) else "", str(name or "")))
     # A stream that has begun is not refused: it waits.
     await service.batcher.room(len(documents))
-    rows = await suggest(service.batcher, host, documents, question)
+    rows = await suggest(service.batcher, served, documents, options)
     answers = []
     for head, place in heads:
         start = json.dumps(head)[:-1]
         if place is None:
             answers.append(f"{start}}}\n")
             continue
-        labels = ", ".join(label_json(host, language, j, score) for j, score in rows[place])
+        labels = ", ".join(label_json(served, language, j, score) for j, score in rows[place])
         answers.append(f'{start}{", " if head else ""}"labels": [{labels}]}}\n')
     return "".join(answers).encode()
 
 
-def _answer(host: Host, labels: list[dict[str, Any]]) -> Response:
-    content = {"model": host.id, "version": host.version, "labels": labels}
+def _answer(served: ServedModel, labels: list[dict[str, Any]]) -> Response:
+    content = {"model": served.id, "version": served.version, "labels": labels}
     return Response(json.dumps(content), media_type="application/json")
 
 
-def _places(host: Host, document: Document) -> dict[str, list[tuple[int, int]]]:
+def _places(served: ServedModel, document: Document) -> dict[str, list[tuple[int, int]]]:
     """Return where the words of a document are in its text."""
-    vectorizer = host.model.vectorizer
+    vectorizer = served.model.vectorizer
     assert vectorizer is not None
     (terms,) = written_terms(Texts([document.text], titles=[document.title]), vectorizer.settings)
     return places(document.text, terms, vectorizer.settings)
 
 
-def _info(host: Host) -> ModelInfo:
-    model = host.model
+def _info(served: ServedModel) -> ModelInfo:
+    model = served.model
     vocabulary = model.vocabulary
     return ModelInfo(
-        id=host.id,
-        version=host.version,
-        modified=host.modified.isoformat(),
+        id=served.id,
+        version=served.version,
+        modified=served.modified.isoformat(),
         labels=model.n_labels,
         documents=model.n_documents,
         features=model.n_features,
-        language=host.language,
-        languages=host.languages,
+        language=served.language,
+        languages=served.languages,
         has_vocabulary=vocabulary is not None,
         has_hierarchy=vocabulary is not None and any(concept.broader for concept in vocabulary.concepts),
         can_learn=False,
         views=list(model.views),
         metrics=model.metrics,
         validation_documents=model.n_validation,
-        lightdxml=str(host.manifest["lightdxml"]),
+        lightdxml=str(served.manifest["lightdxml"]),
     )

@@ -17,11 +17,11 @@ from starlette.types import ASGIApp
 
 from lightdxml import __version__
 from lightdxml.serve import annif, api, inference
-from lightdxml.serve.guards import Limits, Observer
+from lightdxml.serve.fast_path import FastPath
+from lightdxml.serve.middleware import Limits, Observer
 from lightdxml.serve.problems import Problem, on_failure, on_http_error, on_invalid, on_problem
 from lightdxml.serve.schemas import ProblemBody
 from lightdxml.serve.service import ServeOptions, Service
-from lightdxml.serve.shortcut import Shortcut
 
 _PAGES = files("lightdxml.serve") / "page"
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -33,7 +33,7 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
     Parameters
     ----------
     folders
-        Models by id. They are not loaded yet: `service.hosts.load()` does it.
+        Models by id. They are not loaded yet: `service.models.load()` does it.
     options
         How they are served.
 
@@ -64,7 +64,7 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
     limited = Limits(app, service)
     origins = service.options.origins
     shared = CORSMiddleware(limited, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    return Shortcut(Observer(shared, service), service), service
+    return FastPath(Observer(shared, service), service), service
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:

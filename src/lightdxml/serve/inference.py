@@ -8,10 +8,10 @@ from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
 
 from lightdxml import __version__
-from lightdxml.serve.asking import Document, Question, suggest
 from lightdxml.serve.bodies import json_only
 from lightdxml.serve.labels import uri_of
 from lightdxml.serve.problems import RETRY_AFTER, Problem
+from lightdxml.serve.queries import Document, SuggestOptions, suggest
 from lightdxml.serve.schemas import InferRequest
 from lightdxml.serve.service import Service, problems, service_of
 
@@ -43,10 +43,10 @@ async def ready(service: _service) -> dict[str, bool]:
 @router.get("/models/{model}", responses=problems(404, 503))
 async def model_metadata(model: str, service: _service) -> dict[str, Any]:
     """Describe a model: texts in, URIs of labels and probabilities out."""
-    host = service.hosts[model]
+    served = service.models[model]
     return {
-        "name": host.id,
-        "versions": [host.version],
+        "name": served.id,
+        "versions": [served.version],
         "platform": "lightdxml",
         "inputs": [{"name": "text", "datatype": "BYTES", "shape": [-1]}],
         "outputs": [
@@ -59,7 +59,7 @@ async def model_metadata(model: str, service: _service) -> dict[str, Any]:
 @router.get("/models/{model}/ready", responses=problems(404, 503))
 async def model_ready(model: str, service: _service) -> Response:
     """Answer if a model is loaded and warmed up."""
-    return JSONResponse({"name": service.hosts[model].id, "ready": True})
+    return JSONResponse({"name": service.models[model].id, "ready": True})
 
 
 @router.post(
@@ -69,16 +69,16 @@ async def model_ready(model: str, service: _service) -> Response:
 )
 async def infer(model: str, body: InferRequest, service: _service) -> dict[str, Any]:
     """Suggest labels: texts × k URIs and probabilities, filled up with empty strings and 0."""
-    host = service.hosts[model]
+    served = service.models[model]
     k = body.parameters.k
-    rows = await suggest(service.batcher, host, [Document(text) for text in body.inputs[0].data], Question(k))
+    rows = await suggest(service.batcher, served, [Document(text) for text in body.inputs[0].data], SuggestOptions(k))
     filled = [[*row, *[(-1, 0.0)] * (k - len(row))] for row in rows]
     shape = [len(rows), k]
-    uris = ["" if j < 0 else uri_of(host.model, j) for row in filled for j, _ in row]
+    uris = ["" if j < 0 else uri_of(served.model, j) for row in filled for j, _ in row]
     scores = [round(score, 6) for row in filled for _, score in row]
     return {
-        "model_name": host.id,
-        "model_version": host.version,
+        "model_name": served.id,
+        "model_version": served.version,
         "id": body.id,
         "outputs": [
             {"name": "labels", "datatype": "BYTES", "shape": shape, "data": uris},

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from lightdxml.model.model import Model
-from lightdxml.serve.hosting import Host
 from lightdxml.serve.problems import Problem
+from lightdxml.serve.registry import ServedModel
 
 # What labels without a URI are called.
 _URN = "urn:lightdxml:label:"
@@ -39,12 +39,12 @@ def name_of(label: str) -> str:
     return unquote(label[len(_URN) :]) if label.startswith(_URN) else label
 
 
-def check_language(host: Host, language: str | None) -> str:
+def check_language(served: ServedModel, language: str | None) -> str:
     """Return the language of names: the one that is asked for, or that of the model."""
     if not language:
-        return host.language
-    if language not in host.languages:
-        known = ", ".join(host.languages)
+        return served.language
+    if language not in served.languages:
+        known = ", ".join(served.languages)
         raise Problem(400, f"language {language[:20]!r} is not one of the vocabulary's: {known[:200]}")
     return language
 
@@ -57,10 +57,10 @@ def label_name(model: Model, j: int, language: str) -> str:
     return model.vocabulary.name(label.id, language)
 
 
-def label_json(host: Host, language: str, j: int, score: float) -> str:
+def label_json(served: ServedModel, language: str, j: int, score: float) -> str:
     """Return a label and its score as JSON."""
     # The same labels are suggested again and again.
-    start: str = host.remembered((language, j), lambda: json.dumps(_named(host.model, j, language))[:-1])
+    start: str = served.remembered((language, j), lambda: json.dumps(_named(served.model, j, language))[:-1])
     return f'{start}, "score": {round(score, 6)!r}}}'
 
 
@@ -84,11 +84,11 @@ def broader(model: Model, j: int, language: str) -> list[dict[str, str]]:
     return path[::-1]
 
 
-def described(host: Host, language: str, j: int, score: float) -> dict[str, Any]:
+def described(served: ServedModel, language: str, j: int, score: float) -> dict[str, Any]:
     """Return everything about a suggested label."""
     return {
-        **_named(host.model, j, language),
+        **_named(served.model, j, language),
         "score": round(score, 6),
-        "training_documents": int(host.model.label_frequency[j]),
-        "broader": broader(host.model, j, language),
+        "training_documents": int(served.model.label_frequency[j]),
+        "broader": broader(served.model, j, language),
     }

@@ -11,7 +11,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from lightdxml import __version__
 from lightdxml.serve.batching import Batcher
-from lightdxml.serve.hosting import Hosts
+from lightdxml.serve.registry import ModelRegistry
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 _SIZES = (1, 2, 4, 8, 16, 24, 32)
@@ -22,13 +22,13 @@ class Metrics:
 
     Parameters
     ----------
-    hosts
+    models
         The models that are served.
     """
 
-    def __init__(self, hosts: Hosts) -> None:
+    def __init__(self, models: ModelRegistry) -> None:
         self.registry = CollectorRegistry()
-        self._hosts = hosts
+        self._served = models
         self._batcher: Batcher | None = None
         self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         names = ("method", "route", "status")
@@ -62,13 +62,13 @@ class Metrics:
             waiting, capacity = float(self._batcher.waiting), float(self._batcher.capacity)
             yield GaugeMetricFamily("lightdxml_queue_documents", "Documents that wait.", waiting)
             yield GaugeMetricFamily("lightdxml_queue_capacity", "Documents that may wait.", capacity)
-        yield GaugeMetricFamily("lightdxml_ready", "Whether all models are loaded.", float(self._hosts.ready))
-        yield GaugeMetricFamily("lightdxml_model_swaps", "Models that were exchanged.", float(self._hosts.swaps))
+        yield GaugeMetricFamily("lightdxml_ready", "Whether all models are loaded.", float(self._served.ready))
+        yield GaugeMetricFamily("lightdxml_model_swaps", "Models that were exchanged.", float(self._served.swaps))
         info = GaugeMetricFamily(
             "lightdxml_model", "Models that are served, with their versions.", labels=("model", "version", "lightdxml")
         )
-        for host in self._hosts if self._hosts.ready else ():
-            info.add_metric((host.id, host.version, __version__), 1.0)
+        for served in self._served if self._served.ready else ():
+            info.add_metric((served.id, served.version, __version__), 1.0)
         yield info
 
     def text(self) -> bytes:

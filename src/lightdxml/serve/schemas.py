@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lightdxml.serve.asking import MOST_LABELS, Document, Question
+from lightdxml.serve.queries import MOST_LABELS, Document, SuggestOptions
 
 # Documents of one request: Annif's limit.
 MOST_DOCUMENTS = 32
@@ -177,13 +177,13 @@ class SuggestRequest(Strict):
         """Return the document."""
         return Document(self.text, self.title, self.id)
 
-    def question(self) -> Question:
+    def options(self) -> SuggestOptions:
         """Return what is asked about it."""
         rules = {
             rule: None if (labels := getattr(self, rule)) is None else tuple(labels)
             for rule in ("include", "exclude", "include_branch", "exclude_branch")
         }
-        return Question(self.k, self.threshold, self.by_frequency, self.tail, **rules)
+        return SuggestOptions(self.k, self.threshold, self.by_frequency, self.tail, **rules)
 
 
 class ExplainRequest(SuggestRequest):

@@ -17,7 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from lightdxml.serve.guards import STREAM
+from lightdxml.serve.middleware import STREAM
 from lightdxml.serve.service import Service
 
 _log = logging.getLogger("lightdxml")
@@ -226,7 +226,7 @@ async def _load(
     service: Service, server: uvicorn.Server, on_ready: Callable[[], None], failure: list[BaseException]
 ) -> None:
     try:
-        await asyncio.to_thread(service.hosts.load)
+        await asyncio.to_thread(service.models.load)
         # What is there now stays: the garbage collector need not look at it again and again.
         gc.freeze()
         on_ready()
@@ -236,8 +236,8 @@ async def _load(
 
 
 async def _reload(service: Service) -> None:
-    if service.hosts.ready:
-        await asyncio.to_thread(service.hosts.reload)
+    if service.models.ready:
+        await asyncio.to_thread(service.models.reload)
 
 
 async def _watch(service: Service) -> None:

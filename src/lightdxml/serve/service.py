@@ -10,9 +10,9 @@ from typing import Any
 from starlette.requests import Request
 
 from lightdxml.serve.batching import Batcher
-from lightdxml.serve.hosting import Hosts
 from lightdxml.serve.metrics import Metrics
 from lightdxml.serve.problems import MEDIA_TYPE
+from lightdxml.serve.registry import ModelRegistry
 from lightdxml.serve.schemas import ProblemBody
 
 
@@ -62,8 +62,8 @@ class Service:
         from lightdxml.kernels.parallel import thread_count
 
         self.options = options
-        self.hosts = Hosts(folders)
-        self.metrics = Metrics(self.hosts)
+        self.models = ModelRegistry(folders)
+        self.metrics = Metrics(self.models)
         self.batcher = Batcher(
             options.threads or thread_count(), options.queue, options.timeout, self.metrics.batch_size.observe
         )
@@ -73,7 +73,7 @@ class Service:
     @property
     def is_ready(self) -> bool:
         """Whether new requests are welcome."""
-        return self.hosts.ready and not self.stopping
+        return self.models.ready and not self.stopping
 
 
 async def service_of(request: Request) -> Service:

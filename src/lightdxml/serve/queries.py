@@ -15,9 +15,9 @@ from lightdxml.model.model import Model, label_thresholds
 from lightdxml.model.rules import allowed_labels, branches
 from lightdxml.predictor import Predictor
 from lightdxml.serve.batching import Batcher
-from lightdxml.serve.hosting import Host
 from lightdxml.serve.labels import name_of
 from lightdxml.serve.problems import Problem
+from lightdxml.serve.registry import ServedModel
 
 # Labels per document that may be asked for. Documents that ask for about as many are answered together.
 MOST_LABELS = 1000
@@ -36,7 +36,7 @@ class Document(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Question:
+class SuggestOptions:
     """What is asked of a model about documents.
 
     Attributes
@@ -70,24 +70,28 @@ class Question:
         return next(depth for depth in _DEPTHS if self.k <= depth)
 
 
-async def suggest(batcher: Batcher, host: Host, documents: Sequence[Document], question: Question) -> list[Found]:
+async def suggest(
+    batcher: Batcher, served: ServedModel, documents: Sequence[Document], options: SuggestOptions
+) -> list[Found]:
     """Return the labels of each document that reach the threshold, best first."""
-    if question.k == 0 or not documents:
+    if options.k == 0 or not documents:
         return [[] for _ in documents]
-    _thresholds(host, question.threshold, question.by_frequency)
-    rules = _rules(host, question)
-    key = "suggest", host.id, host.version, question.depth, question.tail, *map(tuple, rules.values())
+    _thresholds(served, options.threshold, options.by_frequency)
+    rules = _rules(served, options)
+    key = "suggest", served.id, served.version, options.depth, options.tail, *map(tuple, rules.values())
 
     def rank(together: Sequence[Document]) -> list[Found]:
-        return ranked(host, together, question.depth, question.tail, rules)
+        return ranked(served, together, options.depth, options.tail, rules)
 
-    return [_kept(host, question, row) for row in await batcher.run(key, rank, documents)]
+    return [_kept(served, options, row) for row in await batcher.run(key, rank, documents)]
 
 
-def ranked(host: Host, documents: Sequence[Document], depth: int, tail: float, rules: dict[str, Any]) -> list[Found]:
+def ranked(
+    served: ServedModel, documents: Sequence[Document], depth: int, tail: float, rules: dict[str, Any]
+) -> list[Found]:
     """Return the best labels of documents, computed on this thread alone."""
-    ids = [document.id for document in documents] if host.model.never_own else None
-    labels, scores = Predictor(host.model, 1).rank(_texts(documents), depth, tail=tail, ids=ids, **rules)
+    ids = [document.id for document in documents] if served.model.never_own else None
+    labels, scores = Predictor(served.model, 1).rank(_texts(documents), depth, tail=tail, ids=ids, **rules)
     return [
         [(j, score) for j, score in zip(row, values, strict=True) if j >= 0]
         for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
@@ -95,22 +99,22 @@ def ranked(host: Host, documents: Sequence[Document], depth: int, tail: float, r
 
 
 async def explain(
-    batcher: Batcher, host: Host, document: Document, question: Question
+    batcher: Batcher, served: ServedModel, document: Document, options: SuggestOptions
 ) -> list[tuple[int, Explanation]]:
     """Return what every word adds to the probability of each label that is suggested, with the label's column."""
-    if question.k == 0:
+    if options.k == 0:
         return []
-    _thresholds(host, question.threshold, question.by_frequency)
-    rules = _rules(host, question)
+    _thresholds(served, options.threshold, options.by_frequency)
+    rules = _rules(served, options)
 
     def explained(alone: Sequence[Document]) -> list[list[Explanation]]:
-        predictor = Predictor(host.model, 1)
-        found: list[list[Explanation]] = predictor.explain(_texts(alone), question.k, tail=question.tail, **rules)
+        predictor = Predictor(served.model, 1)
+        found: list[list[Explanation]] = predictor.explain(_texts(alone), options.k, tail=options.tail, **rules)
         return found
 
     (found,) = await batcher.run(object(), explained, [document])
-    by_column = {_column(host.model, one): one for one in found}
-    kept = _kept(host, question, [(j, one.score) for j, one in by_column.items()])
+    by_column = {_column(served.model, one): one for one in found}
+    kept = _kept(served, options, [(j, one.score) for j, one in by_column.items()])
     return [(j, by_column[j]) for j, _ in kept]
 
 
@@ -124,40 +128,40 @@ def _texts(documents: Sequence[Document]) -> Texts | list[str]:
     return Texts(bodies, titles=titles) if any(titles) else bodies
 
 
-def _kept(host: Host, question: Question, found: Found) -> Found:
+def _kept(served: ServedModel, options: SuggestOptions, found: Found) -> Found:
     """Return the first k labels of a document that reach the threshold."""
-    least = _thresholds(host, question.threshold, question.by_frequency)
+    least = _thresholds(served, options.threshold, options.by_frequency)
     if isinstance(least, float):
-        return [one for one in found if one[1] >= least and one[1] > 0][: question.k]
-    return [(j, score) for j, score in found if score >= least[j] and score > 0][: question.k]
+        return [one for one in found if one[1] >= least and one[1] > 0][: options.k]
+    return [(j, score) for j, score in found if score >= least[j] and score > 0][: options.k]
 
 
-def _thresholds(host: Host, threshold: float | str, by_frequency: bool) -> float | NDArray[np.float32]:
+def _thresholds(served: ServedModel, threshold: float | str, by_frequency: bool) -> float | NDArray[np.float32]:
     """Return the least probability of all labels, or of each; raise a `Problem` if it cannot be found."""
     if not isinstance(threshold, str) and not by_frequency:
         # Probabilities are of this precision.
         return float(np.float32(threshold)) if threshold else 0.0
 
     def compute() -> NDArray[np.float32]:
-        return label_thresholds(host.model, threshold, by_frequency).astype(np.float32)
+        return label_thresholds(served.model, threshold, by_frequency).astype(np.float32)
 
     try:
-        return host.remembered(("threshold", threshold, by_frequency), compute)
+        return served.remembered(("threshold", threshold, by_frequency), compute)
     except ValueError as error:
         raise Problem(400, str(error)) from error
 
 
-def _rules(host: Host, question: Question) -> dict[str, Any]:
-    """Return the rules of a question as `Predictor.rank` takes them; raise a `Problem` if they name no label."""
+def _rules(served: ServedModel, options: SuggestOptions) -> dict[str, Any]:
+    """Return the rules of a options as `Predictor.rank` takes them; raise a `Problem` if they name no label."""
     rules: dict[str, Any] = {}
     try:
         for rule in ("include", "exclude"):
-            labels, above = getattr(question, rule), getattr(question, f"{rule}_branch")
+            labels, above = getattr(options, rule), getattr(options, f"{rule}_branch")
             if labels is not None or above is not None:
-                below = branches(host.model, [name_of(one) for one in above or ()], f"{rule}_branch")
+                below = branches(served.model, [name_of(one) for one in above or ()], f"{rule}_branch")
                 rules[rule] = [*map(name_of, labels or ()), *below]
         if rules:
-            allowed_labels(host.model, **rules)
+            allowed_labels(served.model, **rules)
     except ValueError as error:
         raise Problem(400, str(error)) from error
     return rules

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lightdxml.serve.annif import suggested
 from lightdxml.serve.bodies import bare_type
-from lightdxml.serve.guards import ANSWER_HEADERS, Limits, Observer
+from lightdxml.serve.middleware import ANSWER_HEADERS, Limits, Observer
 from lightdxml.serve.problems import as_problem, problem_response
 from lightdxml.serve.service import Service
 
@@ -20,7 +20,7 @@ _ROUTE = f"{_START}{{project_id}}{_END}"
 _HEADERS = [(b"content-type", b"application/json"), *ANSWER_HEADERS]
 
 
-class Shortcut:
+class FastPath:
     """Answers Annif's `suggest` itself, and leaves all other requests to the framework.
 
     Parameters

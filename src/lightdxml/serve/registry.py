@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Host:
+class ServedModel:
     """One version of a model that is served.
 
     Attributes
@@ -100,7 +100,7 @@ def parse_models(models: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-class Hosts:
+class ModelRegistry:
     """All models that are served, by id.
 
     Parameters
@@ -112,24 +112,24 @@ class Hosts:
     def __init__(self, folders: Mapping[str, Path]) -> None:
         self.folders = dict(folders)
         self.swaps = 0
-        self._hosts: dict[str, Host] = {}
+        self._served: dict[str, ServedModel] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
         self._loading = Lock()
 
     @property
     def ready(self) -> bool:
         """Whether all models are loaded and warmed up."""
-        return len(self._hosts) == len(self.folders)
+        return len(self._served) == len(self.folders)
 
-    def __iter__(self) -> Iterator[Host]:
+    def __iter__(self) -> Iterator[ServedModel]:
         if not self.ready:
             raise Problem(503, "the models are still being loaded: try again in a second", RETRY_AFTER)
-        return iter(list(self._hosts.values()))
+        return iter(list(self._served.values()))
 
-    def __getitem__(self, name: str) -> Host:
-        host = self._hosts.get(name)
-        if host is not None:
-            return host
+    def __getitem__(self, name: str) -> ServedModel:
+        served = self._served.get(name)
+        if served is not None:
+            return served
         if name in self.folders:
             raise Problem(503, f"the model {name} is still being loaded: try again in a second", RETRY_AFTER)
         raise Problem(404, f"there is no project or model {name[:100]!r}: GET /v1/projects lists them")
@@ -139,34 +139,34 @@ class Hosts:
         with self._loading:
             for name, folder in self.folders.items():
                 self._stamps[name] = _stamp(folder)
-                self._hosts[name] = load_host(name, folder)
+                self._served[name] = load_served_model(name, folder)
 
-    def reload(self) -> list[Host]:
+    def reload(self) -> list[ServedModel]:
         """Exchange models whose folders have changed, and return the new ones.
 
         Requests that have begun keep the old one. A model that cannot be loaded is left as it is, with a warning.
         """
-        changed: list[Host] = []
+        changed: list[ServedModel] = []
         with self._loading:
             for name, folder in self.folders.items():
                 try:
                     stamp = _stamp(folder)
                     if stamp == self._stamps.get(name):
                         continue
-                    host = load_host(name, folder)
+                    served = load_served_model(name, folder)
                 except (OSError, ValueError, MemoryError) as error:
                     _log.warning("the model %s stays as it is: %s", name, error)
                     continue
                 self._stamps[name] = stamp
-                if host.version != self._hosts[name].version:
-                    self._hosts[name] = host
+                if served.version != self._served[name].version:
+                    self._served[name] = served
                     self.swaps += 1
-                    changed.append(host)
-                    _log.info("the model %s has version %s now", name, host.version)
+                    changed.append(served)
+                    _log.info("the model %s has version %s now", name, served.version)
         return changed
 
 
-def load_host(name: str, folder: Path) -> Host:
+def load_served_model(name: str, folder: Path) -> ServedModel:
     """Load a model and predict with it once, so that compiled code and the model's pages are in memory."""
     stored = store.load(folder)
     model = stored.model
@@ -174,7 +174,7 @@ def load_host(name: str, folder: Path) -> Host:
         raise ValueError(f"{folder} was trained on features, not on texts: only models of texts can be served")
     modified = datetime.fromtimestamp(_stamp(folder)[1] / 1e9, tz=timezone.utc)
     _warm_up(model)
-    return Host(name, folder, model, checksum(stored.manifest)[:12], modified, stored.manifest)
+    return ServedModel(name, folder, model, checksum(stored.manifest)[:12], modified, stored.manifest)
 
 
 def _warm_up(model: Model) -> None:

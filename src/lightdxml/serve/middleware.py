@@ -1,4 +1,4 @@
-"""What stands before all paths: tokens, limits of size, headers, the log and the metrics."""
+"""ASGI middleware: tokens, limits of size, response headers, the access log and metrics."""
 
 from __future__ import annotations
 
