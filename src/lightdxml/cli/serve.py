@@ -69,8 +69,7 @@ def run(
     from lightdxml.resources.system import parse_size
     from lightdxml.serve.app import create_app
     from lightdxml.serve.registry import parse_models
-    from lightdxml.serve.server import listen
-    from lightdxml.serve.server import run as serve
+    from lightdxml.serve.server import Server, listen
     from lightdxml.serve.service import ServeOptions
 
     folders = parse_models(models)
@@ -101,7 +100,7 @@ def run(
         note(f"serving {names} at {address}/ (API: {address}/v1/ui/). Ctrl-C stops.")
 
     note(f"loading {', '.join(folders)} …")
-    serve(app, service, listener, watch=reload, on_ready=on_ready)
+    Server(app, service, listener, watch=reload, on_ready=on_ready).run()
     note("stopped")
 
 

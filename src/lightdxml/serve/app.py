@@ -44,6 +44,24 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
     False
     """
     service = Service(folders, options or ServeOptions())
+    app = _framework(service)
+    limited = Limits(app, service)
+    origins = service.options.origins
+    shared = CORSMiddleware(limited, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+    return FastPath(Observer(shared, service), service), service
+
+
+def openapi() -> dict[str, Any]:
+    """Return the description of the API (OpenAPI).
+
+    >>> "/v1/projects" in openapi()["paths"]
+    True
+    """
+    return _described(_framework(Service({}, ServeOptions())))
+
+
+def _framework(service: Service) -> FastAPI:
+    """Return all routes."""
     app = FastAPI(
         title="lightdxml",
         version=__version__,
@@ -61,10 +79,7 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(Exception, on_failure)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
-    limited = Limits(app, service)
-    origins = service.options.origins
-    shared = CORSMiddleware(limited, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    return FastPath(Observer(shared, service), service), service
+    return app
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:

@@ -66,6 +66,7 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path, method = request.url.path, request.method
     details = {
+        400: "the body is not JSON in UTF-8, or it is nested too deeply: check it",
         404: f"there is nothing at {path[:100]}: /v1/ui/ lists all paths",
         405: f"{path[:100]} does not take {method}: use {(error.headers or {}).get('Allow', 'another method')}",
     }

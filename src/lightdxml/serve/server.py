@@ -10,7 +10,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import uvicorn
@@ -134,15 +134,10 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run(
-    app: ASGIApp,
-    service: Service,
-    listener: socket.socket,
-    *,
-    watch: bool = False,
-    on_ready: Callable[[], None] = lambda: None,
-) -> None:
-    """Serve until a signal says stop; SIGTERM and Ctrl-C answer what has begun, SIGHUP exchanges changed models.
+class Server:
+    """Serves models until a signal, or `stop`, ends it.
+
+    SIGTERM and Ctrl-C answer the requests that have begun. SIGHUP exchanges the models that have changed.
 
     Parameters
     ----------
@@ -155,58 +150,100 @@ def run(
     on_ready
         Called when all models are loaded.
     """
-    sys.setswitchinterval(_SWITCH)
-    server = _Server(_config(app, service), service)
-    failure: list[BaseException] = []
 
-    async def main() -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        service: Service,
+        listener: socket.socket,
+        *,
+        watch: bool = False,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.service, self.listener, self.watch, self.on_ready = service, listener, watch, on_ready
+        self._uvicorn = _Uvicorn(_config(app, service), service)
+        self._failure: Exception | None = None
+
+    def run(self) -> None:
+        """Serve; return when all requests that have begun are answered. Raise why models cannot be loaded."""
+        sys.setswitchinterval(_SWITCH)
+        try:
+            _run_on_loop(self._uvicorn.config, self._main())
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.service.batcher.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """End `run`, from another thread."""
+        self.service.stopping = True
+        self._uvicorn.should_exit = True
+
+    async def _main(self) -> None:
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(_load(service, server, on_ready, failure))]
-        if watch:
-            tasks.append(loop.create_task(_watch(service)))
-        with contextlib.suppress(AttributeError, NotImplementedError):  # Windows has neither.
-            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(_reload(service))))
-        await server.serve(sockets=[listener])
+        tasks = [loop.create_task(self._load())]
+        if self.watch:
+            tasks.append(loop.create_task(self._watch()))
+        # Windows has no SIGHUP, and only the main thread gets signals.
+        with contextlib.suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
+            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(self._reload())))
+        await self._uvicorn.serve(sockets=[self.listener])
         for task in tasks:
             task.cancel()
 
-    try:
-        uvicorn_run(server, main())
-    except KeyboardInterrupt:
-        pass
-    finally:
-        service.batcher.close()
-    if failure:
-        raise failure[0]
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.service.models.load)
+        except Exception as error:
+            self._failure = error
+            self.stop()
+            return
+        # What is there now stays: the garbage collector need not look at it again and again.
+        gc.freeze()
+        self.on_ready()
+
+    async def _reload(self) -> None:
+        if self.service.models.ready:
+            await asyncio.to_thread(self.service.models.reload)
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL)
+            await self._reload()
 
 
-def uvicorn_run(server: uvicorn.Server, main: Any) -> None:
+def _run_on_loop(config: uvicorn.Config, main: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine on the event loop that uvicorn would use."""
-    factory = server.config.get_loop_factory()
+    factory = config.get_loop_factory()
     if sys.version_info >= (3, 11):
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(main)
-    else:
-        loop = asyncio.new_event_loop() if factory is None else factory()
-        try:
-            loop.run_until_complete(main)
-        finally:
-            loop.close()
+        return
+    loop = asyncio.new_event_loop() if factory is None else factory()
+    try:
+        loop.run_until_complete(main)
+    finally:
+        loop.close()
 
 
-class _Server(uvicorn.Server):
-    """A server that is not ready any more as soon as it is told to stop."""
+class _Uvicorn(uvicorn.Server):
+    """A server that is not ready any more as soon as a signal stops it, and that ends without an error."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop; do not wait for requests at the second Ctrl-C. Unlike uvicorn, do not raise the signal again."""
         self._service.stopping = True
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
 
 
 def _config(app: ASGIApp, service: Service) -> uvicorn.Config:
+    seconds = max(1, round(service.options.timeout))
     return uvicorn.Config(
         app,
         http=type("_Connection", (Connection,), {"service": service}),
@@ -217,30 +254,6 @@ def _config(app: ASGIApp, service: Service) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=max(1, round(service.options.timeout)),
-        timeout_graceful_shutdown=max(1, round(service.options.timeout)),
+        timeout_keep_alive=seconds,
+        timeout_graceful_shutdown=seconds,
     )
-
-
-async def _load(
-    service: Service, server: uvicorn.Server, on_ready: Callable[[], None], failure: list[BaseException]
-) -> None:
-    try:
-        await asyncio.to_thread(service.models.load)
-        # What is there now stays: the garbage collector need not look at it again and again.
-        gc.freeze()
-        on_ready()
-    except Exception as error:
-        failure.append(error)
-        server.should_exit = True
-
-
-async def _reload(service: Service) -> None:
-    if service.models.ready:
-        await asyncio.to_thread(service.models.reload)
-
-
-async def _watch(service: Service) -> None:
-    while True:
-        await asyncio.sleep(_POLL)
-        await _reload(service)

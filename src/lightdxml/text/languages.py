@@ -76,11 +76,11 @@ def language_shares(text: str, languages: Sequence[str]) -> list[tuple[str | Non
     """
     try:
         import simplemma
+        from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES
     except ImportError as error:
         raise ImportError(f"detecting languages needs simplemma: {_EXTRA}") from error
-    try:
-        found = simplemma.LanguageDetector(tuple(languages)).proportion_in_each_language(text)
-    except (ValueError, KeyError) as error:
-        raise ValueError("one of the languages is not supported: give codes such as en, de or fi") from error
+    if unknown := [language for language in languages if language not in SUPPORTED_LANGUAGES]:
+        raise ValueError(f"language {unknown[0]!r:.20} is not supported: give codes such as en, de or fi")
+    found = simplemma.LanguageDetector(tuple(languages)).proportion_in_each_language(text)
     shares = [(None if language == "unk" else language, float(share)) for language, share in found.items()]
     return sorted(shares, key=lambda one: (-one[1], one[0] or "~"))
