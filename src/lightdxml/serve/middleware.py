@@ -17,6 +17,8 @@ from lightdxml.serve.problems import Problem, problem_response
 from lightdxml.serve.service import Service
 
 _log = logging.getLogger("lightdxml")
+# Paths whose requests wait in the queue.
+_PREDICTING = ("/suggest", "/suggest-batch", "/explain", "/infer")
 # Who may ask without a token: probes of the platform, and whoever opens the page, which then asks for one.
 _PAGES = ("/", "/v1/ui/")
 _OPEN = (*_PAGES, "/v2/health/live", "/v2/health/ready")
@@ -69,8 +71,11 @@ class Limits:
         await self.app(scope, receive if is_stream else self.limited(receive), send)
 
     def check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Raise a `Problem` if a request has no token, or says that it is too large."""
+        """Raise a `Problem` if a request has no token, says that it is too large, or comes when too many wait."""
         self._check_token(path, headers.get(b"authorization", b""))
+        if path.endswith(_PREDICTING):
+            # Before the body is read: a server that has too much to do must refuse with little effort.
+            self.service.batcher.check_room()
         if not path.endswith(STREAM):
             self._check_length(headers.get(b"content-length", b""))
 
