@@ -57,6 +57,19 @@ def test_only_plots_import_matplotlib() -> None:
             assert "matplotlib" not in {name.split(".")[0] for name in imported(path)}, path
 
 
+def test_only_the_service_imports_web_frameworks() -> None:
+    libraries = {"fastapi", "starlette", "uvicorn", "pydantic", "prometheus_client", "httptools", "uvloop"}
+    for path in SOURCE.rglob("*.py"):
+        if not path.is_relative_to(SOURCE / "serve"):
+            assert not {name.split(".")[0] for name in imported(path)} & libraries, path
+
+
+def test_the_service_knows_neither_kernels_nor_training() -> None:
+    for path in (SOURCE / "serve").rglob("*.py"):
+        own = {name.split(".")[1] for name in imported(path) if name.startswith("lightdxml.")}
+        assert not own & {"kernels", "training", "views", "index", "estimator", "cli", "experiments"}, path
+
+
 def test_the_package_imports_what_is_asked_for_and_no_more() -> None:
     code = (
         "import sys, lightdxml; before = sorted(name for name in sys.modules if name.startswith('lightdxml'));"

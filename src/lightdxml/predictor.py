@@ -248,6 +248,16 @@ def threads_of(n_jobs: int | None) -> int | None:
     return None if n_jobs == -1 else n_jobs
 
 
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads that predict.
+
+    >>> thread_count(2)
+    2
+    """
+    with parallel.use_threads(threads_of(n_jobs)):
+        return parallel.thread_count()
+
+
 def _check_k(k: Any) -> None:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise ValueError(f"k is {k!r}: it must be an integer of at least 1")

@@ -57,6 +57,19 @@ def test_rules_take_uris_names_and_branches(server: Running) -> None:
     assert "needs a vocabulary with a hierarchy" in refused.json()["detail"]
 
 
+def test_requests_with_different_rules_never_share_a_batch(server: Running) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def labels(rule: str) -> set[str]:
+        asked = {"text": "cat dog cow", rule: ["cat"]}
+        return {one["label"] for one in server.post("/api/models/pets/suggest", json=asked).json()["labels"]}
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(labels, ["include", "exclude"] * 20))
+    assert all(one == {"cat"} for one in found[::2])
+    assert all("cat" not in one for one in found[1::2])
+
+
 def test_suggestions_show_the_way_to_the_top_of_the_hierarchy(server: Running) -> None:
     asked = {"text": "a cat", "k": 1, "language": "fi"}
     (label,) = server.post("/api/models/animals/suggest", json=asked).json()["labels"]

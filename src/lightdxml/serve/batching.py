@@ -1,4 +1,4 @@
-"""Micro-batching: documents of several requests that wait are answered together."""
+"""Micro-batching: documents of several requests are predicted together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 
 from lightdxml.serve.problems import RETRY_AFTER, Problem
 
-# A batch has this many documents at most. Fewer wait for others this long, if there are others.
+# The most documents in a batch, and how many seconds a smaller batch waits for more under load.
 BATCH, LINGER = 32, 0.002
-# The priority of threads that predict: lower than that of the event loop.
+# The niceness of prediction threads: the event loop goes first.
 _NICE = 10
-# Takes documents, and returns one answer per document.
+# Takes documents and returns one result per document.
 Work = Callable[[Sequence[Any]], Sequence[Any]]
 
 
@@ -31,15 +31,15 @@ class _Job:
     Attributes
     ----------
     key
-        Jobs of equal keys do the same work, and may be done together.
+        Jobs with equal keys can share a batch.
     work
-        What to do.
+        The function that computes the results.
     documents
-        With what.
+        Its input.
     future
-        Gets one answer per document.
+        Receives one result per document.
     deadline
-        When the request is given up, by the clock of the event loop.
+        When the request times out, by the clock of the event loop.
     """
 
     key: Hashable
@@ -50,9 +50,9 @@ class _Job:
 
 
 class Batcher:
-    """A bounded queue of documents, and threads that work on them in batches.
+    """A bounded queue of documents, and threads that process them in batches.
 
-    A lone request is worked on at once. Each thread works on a batch of its own: two threads that share a batch of 32
+    A lone request starts at once. Each thread processes its own batch, because two threads that share a batch of 32
     documents take as long as one.
 
     Parameters
@@ -60,11 +60,12 @@ class Batcher:
     threads
         Number of threads.
     capacity
-        Documents that may wait. More are refused (429).
+        The most documents in the queue. Further requests get 429. A request that is larger than the queue is accepted
+        when the queue is empty.
     timeout
-        Seconds that a request may wait. Later ones are refused (503).
+        Seconds after which a request that still waits gets 503.
     on_batch
-        Called with the number of documents of each batch, before it is worked on.
+        Called with the size of each batch before it starts.
 
     Examples
     --------
@@ -88,11 +89,11 @@ class Batcher:
         self._busy = 0
         self._recent = 1
         self._lingering: asyncio.TimerHandle | None = None
-        self._hoping: list[asyncio.Future[None]] = []
+        self._streams: list[asyncio.Future[None]] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lightdxml-batch", initializer=_give_way)
 
     async def run(self, key: Hashable, work: Work, documents: Sequence[Any]) -> Sequence[Any]:
-        """Return one answer per document; raise a `Problem` if there are too many documents or they wait too long."""
+        """Return one result per document; raise a `Problem` if the queue is full or the request times out."""
         if not documents:
             return []
         self.check_room(len(documents))
@@ -104,26 +105,29 @@ class Batcher:
         return await job.future
 
     def check_room(self, documents: int = 1) -> None:
-        """Raise a `Problem` if so many documents cannot wait."""
-        if self.waiting + documents > self.capacity:
+        """Raise a `Problem` if the queue has no room for this many documents."""
+        if not self._has_room(documents):
             raise Problem(429, "too many documents are waiting: try again in a second", RETRY_AFTER)
 
+    def _has_room(self, documents: int) -> bool:
+        return not self.waiting or self.waiting + documents <= self.capacity
+
     async def room(self, documents: int) -> None:
-        """Return when so many documents can wait: for requests that are answered bit by bit."""
-        while self.waiting and self.waiting + documents > self.capacity:
-            hope: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._hoping.append(hope)
-            await hope
+        """Wait until the queue has room for this many documents: streams slow down instead of failing."""
+        while not self._has_room(documents):
+            taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._streams.append(taken)
+            await taken
 
     def close(self) -> None:
-        """Stop the threads. What waits is not worked on."""
+        """Stop the threads and drop the queue."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give batches to the threads that are free."""
+        """Start batches on idle threads."""
         while self._jobs and self._busy < self.threads:
             if self.waiting < BATCH and self._recent > 1:
-                # Others have just been answered, and ask again soon: one batch takes less time than two.
+                # Under load, clients that just got their results ask again soon, and one larger batch is cheaper.
                 if self._lingering is None:
                     self._lingering = loop.call_later(LINGER, self._linger_ends, loop)
                 return
@@ -135,21 +139,21 @@ class Batcher:
             self._submit(loop)
 
     def _submit(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give a batch to a thread that is free; the others get their share of what waits."""
+        """Start a batch on an idle thread, and leave their share of the queue to the other idle threads."""
         share = -(-self.waiting // (self.threads - self._busy))
         batch = self._take(loop.time(), min(BATCH, share))
         if not batch:
             return
         self._busy += 1
         documents = [document for job in batch for document in job.documents]
-        # How many requests are under way shows whether others will come soon.
+        # More than one document in progress means load.
         self._recent = len(documents) + self._busy - 1
         self.on_batch(len(documents))
         done = loop.run_in_executor(self._pool, batch[0].work, documents)
         done.add_done_callback(lambda future: self._finish(loop, batch, future))
 
     def _take(self, now: float, most: int) -> list[_Job]:
-        """Return jobs of one key that make up a batch; those that wait too long are refused."""
+        """Take jobs with one key from the queue; jobs that have timed out get 503."""
         batch: list[_Job] = []
         left: deque[_Job] = deque()
         size = 0
@@ -165,10 +169,10 @@ class Batcher:
             else:
                 left.append(job)
         self._jobs = left
-        for hope in self._hoping:
-            if not hope.done():
-                hope.set_result(None)
-        self._hoping.clear()
+        for stream in self._streams:
+            if not stream.done():
+                stream.set_result(None)
+        self._streams.clear()
         return batch
 
     def _finish(self, loop: asyncio.AbstractEventLoop, batch: list[_Job], done: asyncio.Future[Sequence[Any]]) -> None:
@@ -179,30 +183,30 @@ class Batcher:
             return
         error = done.exception()
         if error is not None and len(batch) > 1:
-            # One document of another request may be the reason: each job gets its own answer.
+            # One document of one request may be the cause: retry each job on its own.
             self._jobs.extendleft(_alone(job) for job in reversed(batch))
             self.waiting += sum(len(job.documents) for job in batch)
         else:
-            answers = iter(()) if error is not None else iter(done.result())
+            results = iter(()) if error is not None else iter(done.result())
             for job in batch:
                 if job.future.done():
-                    # Nobody waits for it any more.
+                    # The client is gone.
                     for _ in job.documents:
-                        next(answers, None)
+                        next(results, None)
                 elif error is not None:
                     job.future.set_exception(error)
                 else:
-                    job.future.set_result([next(answers) for _ in job.documents])
+                    job.future.set_result([next(results) for _ in job.documents])
         self._start(loop)
 
 
 def _give_way() -> None:
-    """Let the event loop have a core first: requests are refused in time, although all cores predict."""
-    with suppress(AttributeError, OSError):  # Only Linux has priorities of threads.
+    """Lower the priority of this thread, so that the event loop stays responsive when all cores predict."""
+    with suppress(AttributeError, OSError):  # Only Linux has thread priorities.
         if sys.platform == "linux":
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 def _alone(job: _Job) -> _Job:
-    """Return a job that shares its batch with no other."""
+    """Return the job with a key of its own, so that it shares no batch."""
     return _Job((time.perf_counter_ns(), id(job)), job.work, job.documents, job.future, job.deadline)

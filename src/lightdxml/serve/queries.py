@@ -1,4 +1,4 @@
-"""Questions to a model: what may be asked, and how the questions of several requests are answered together."""
+"""Suggestions and explanations for the documents of a request, computed through the batch queue."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from lightdxml.data.dataset import Texts
 from lightdxml.model.explain import Explanation
-from lightdxml.model.model import Model, label_thresholds
+from lightdxml.model.model import Model
 from lightdxml.model.rules import allowed_labels, branches
+from lightdxml.model.thresholds import thresholds_of
 from lightdxml.predictor import Predictor
 from lightdxml.serve.batching import Batcher
 from lightdxml.serve.labels import name_of
 from lightdxml.serve.problems import Problem
 from lightdxml.serve.registry import ServedModel
 
-# Labels per document that may be asked for. Documents that ask for about as many are answered together.
+# The most labels per document. Requests are batched together if they rank to the same depth.
 MOST_LABELS = 1000
 _DEPTHS = (10, 100, MOST_LABELS)
 
@@ -37,7 +38,7 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True)
 class SuggestOptions:
-    """What is asked of a model about documents.
+    """Which labels a request wants for its documents.
 
     Attributes
     ----------
@@ -66,7 +67,7 @@ class SuggestOptions:
 
     @property
     def depth(self) -> int:
-        """How many labels are ranked: the first k of more are the k best."""
+        """How many labels to rank: the first k of a longer ranking are the k best."""
         return next(depth for depth in _DEPTHS if self.k <= depth)
 
 
@@ -76,9 +77,10 @@ async def suggest(
     """Return the labels of each document that reach the threshold, best first."""
     if options.k == 0 or not documents:
         return [[] for _ in documents]
-    _thresholds(served, options.threshold, options.by_frequency)
+    _thresholds(served, options)
     rules = _rules(served, options)
-    key = "suggest", served.id, served.version, options.depth, options.tail, *map(tuple, rules.values())
+    named = tuple((rule, tuple(labels)) for rule, labels in rules.items())
+    key = "suggest", served.id, served.version, options.depth, options.tail, named
 
     def rank(together: Sequence[Document]) -> list[Found]:
         return ranked(served, together, options.depth, options.tail, rules)
@@ -104,7 +106,7 @@ async def explain(
     """Return what every word adds to the probability of each label that is suggested, with the label's column."""
     if options.k == 0:
         return []
-    _thresholds(served, options.threshold, options.by_frequency)
+    _thresholds(served, options)
     rules = _rules(served, options)
 
     def explained(alone: Sequence[Document]) -> list[list[Explanation]]:
@@ -130,29 +132,29 @@ def _texts(documents: Sequence[Document]) -> Texts | list[str]:
 
 def _kept(served: ServedModel, options: SuggestOptions, found: Found) -> Found:
     """Return the first k labels of a document that reach the threshold."""
-    least = _thresholds(served, options.threshold, options.by_frequency)
+    least = _thresholds(served, options)
     if isinstance(least, float):
         return [one for one in found if one[1] >= least and one[1] > 0][: options.k]
-    return [(j, score) for j, score in found if score >= least[j] and score > 0][: options.k]
+    groups = served.model.label_groups
+    return [(j, score) for j, score in found if score >= least[groups[j]] and score > 0][: options.k]
 
 
-def _thresholds(served: ServedModel, threshold: float | str, by_frequency: bool) -> float | NDArray[np.float32]:
-    """Return the least probability of all labels, or of each; raise a `Problem` if it cannot be found."""
-    if not isinstance(threshold, str) and not by_frequency:
-        # Probabilities are of this precision.
-        return float(np.float32(threshold)) if threshold else 0.0
+def _thresholds(served: ServedModel, options: SuggestOptions) -> float | NDArray[np.float32]:
+    """Return the threshold for all labels, or one per group of label frequency.
 
-    def compute() -> NDArray[np.float32]:
-        return label_thresholds(served.model, threshold, by_frequency).astype(np.float32)
-
+    Raises a `Problem` if the model has no such threshold.
+    """
+    if not isinstance(options.threshold, str) and not options.by_frequency:
+        # Probabilities have this precision.
+        return float(np.float32(options.threshold)) if options.threshold else 0.0
     try:
-        return served.remembered(("threshold", threshold, by_frequency), compute)
+        return thresholds_of(served.model.thresholds, options.threshold, options.by_frequency).astype(np.float32)
     except ValueError as error:
         raise Problem(400, str(error)) from error
 
 
 def _rules(served: ServedModel, options: SuggestOptions) -> dict[str, Any]:
-    """Return the rules of a options as `Predictor.rank` takes them; raise a `Problem` if they name no label."""
+    """Return the rules as `Predictor.rank` takes them; raise a `Problem` if a rule names an unknown label."""
     rules: dict[str, Any] = {}
     try:
         for rule in ("include", "exclude"):

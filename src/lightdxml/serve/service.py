@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from lightdxml.predictor import thread_count
 from lightdxml.serve.batching import Batcher
 from lightdxml.serve.metrics import Metrics
 from lightdxml.serve.problems import MEDIA_TYPE
@@ -59,13 +60,11 @@ class Service:
     """
 
     def __init__(self, folders: Mapping[str, Path], options: ServeOptions) -> None:
-        from lightdxml.kernels.parallel import thread_count
-
         self.options = options
         self.models = ModelRegistry(folders)
         self.metrics = Metrics(self.models)
         self.batcher = Batcher(
-            options.threads or thread_count(), options.queue, options.timeout, self.metrics.batch_size.observe
+            thread_count(options.threads), options.queue, options.timeout, self.metrics.batch_size.observe
         )
         self.metrics.watch(self.batcher)
         self.stopping = False
