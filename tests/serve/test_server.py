@@ -122,7 +122,7 @@ def test_a_watched_model_is_exchanged_and_a_damaged_one_is_not(
         shutil.copytree(plain_folder, damaged)
         (damaged / "arrays.safetensors").write_bytes(b"nothing")
         replace_model(folder, damaged)
-        wait_until(lambda: any("stays as it is" in line for line in service.notes))
+        wait_until(lambda: any("was not reloaded" in line for line in service.notes))
         assert service.suggest().json()["results"][0]["label"] == "dog"
         assert service.log == []
 
@@ -134,7 +134,9 @@ def test_sigterm_answers_what_has_begun(plain_folder: Path) -> None:
 
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             kind = b"application/x-www-form-urlencoded"
-            head = b"POST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\ncontent-type: %s\r\ncontent-length: 10\r\n\r\n"
+            head = (
+                b"POST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\ncontent-type: %s\r\ncontent-length: 10\r\n\r\n"
+            )
             connection.sendall(head % kind + b"text=")
             time.sleep(0.2)
             service.process.terminate()

@@ -1,4 +1,4 @@
-"""Annif's REST interface: its clients talk to us unchanged."""
+"""Annif's REST API, for unmodified Annif clients."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ router = APIRouter(prefix="/v1", tags=["Annif"])
 
 @router.get("/", responses=problems())
 async def show_info() -> ApiInfo:
-    """Say what answers."""
+    """Return title and version of the API."""
     return ApiInfo(title="lightdxml, with the REST API of Annif", version=__version__)
 
 
@@ -75,7 +75,7 @@ async def show_project(project_id: str, service: _service) -> Project:
 
 @router.get("/vocabs", responses=problems(503))
 async def list_vocabs(service: _service) -> Vocabs:
-    """List the labels that models have: each has its own."""
+    """List the vocabularies, one per model."""
     return Vocabs.model_validate({"vocabs": [_vocab(served) for served in service.models]})
 
 
@@ -91,7 +91,7 @@ async def suggest_labels(project_id: str, request: Request, service: _service) -
 
 
 async def suggested(service: Service, project_id: str, kind: str, body: bytes) -> bytes:
-    """Return the answer to a form, given its media type and its content."""
+    """Return the response body for a form."""
     form = parse_form(kind, body)
     served = service.models[project_id]
     if not form.get("text", "").strip():
@@ -137,7 +137,7 @@ async def suggest_batch(
     dependencies=[Depends(json_only)],
 )
 async def learn(project_id: str, body: list[IndexedDocument], service: _service) -> None:
-    """Learn from documents with their right labels, if the server allows it."""
+    """Learn from documents with their correct labels, if the server allows it."""
     served = service.models[project_id]
     raise Problem(403, f"the server does not allow {served.id} to learn")
 
@@ -149,7 +149,7 @@ async def learn(project_id: str, body: list[IndexedDocument], service: _service)
     dependencies=[Depends(json_only)],
 )
 async def detect_language(body: LanguageQuestion, service: _service) -> dict[str, Any]:
-    """Say which of some languages a text is in."""
+    """Detect the language of a text among some candidates."""
     from lightdxml.text.languages import language_shares
 
     try:

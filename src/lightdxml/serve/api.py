@@ -1,4 +1,4 @@
-"""Our own interface beside Annif's: all options of prediction, explanations, and documents without end."""
+"""The lightdxml API: all prediction options, explanations, and JSON Lines streams."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def suggest_labels(model: str, body: SuggestRequest, service: _service) ->
     dependencies=[Depends(json_only)],
 )
 async def explain_labels(model: str, body: ExplainRequest, service: _service) -> Response:
-    """Say which words of a document speak for and against the labels that it gets."""
+    """Explain the suggested labels: how much each word adds to the probability."""
     served = service.models[model]
     language = check_language(served, body.language)
     document = body.document()
@@ -111,8 +111,8 @@ async def suggest_lines(
 ) -> Response:
     """Suggest labels for any number of documents: JSON Lines in, JSON Lines out, in the same order.
 
-    Answers are sent while documents still arrive: read them while you send. A line that cannot be read gets an answer
-    with `error`, and the others go on.
+    Results are sent while documents still arrive, so read the response while you send. A line that is not valid gets a
+    result with `error`, and the stream continues.
     """
     served = service.models[model]
     shown = check_language(served, language)
@@ -123,9 +123,9 @@ async def suggest_lines(
 
 
 class _Lines(Response):
-    """Lines that are sent while the request still arrives.
+    """A streaming response that leaves the request body to its generator.
 
-    Starlette's `StreamingResponse` would take parts of the request away, to see whether the client is gone.
+    Starlette's `StreamingResponse` reads from the request to detect disconnects, and would swallow documents.
     """
 
     def __init__(self, lines: AsyncIterator[bytes]) -> None:
@@ -153,14 +153,14 @@ async def _lines(
                 waiting = []
         yield await _answers(service, served, options, language, waiting)
     except Problem as problem:
-        # The status has been sent.
+        # Too late for a status code: the response has started.
         yield json.dumps({"error": problem.detail}).encode() + b"\n"
 
 
 async def _answers(
     service: Service, served: ServedModel, options: SuggestOptions, language: str, lines: Sequence[bytes]
 ) -> bytes:
-    """Return the answers to some lines."""
+    """Return the result lines for some input lines."""
     documents: list[Document] = []
     heads: list[tuple[dict[str, Any], int | None]] = []
     for line in lines:
@@ -173,7 +173,7 @@ async def _answers(
         heads.append(({} if name is None else {"id": name}, len(documents)))
         title = content.get("title")
         documents.append(Document(content["text"], title if isinstance(title, str) else "", str(name or "")))
-    # A stream that has begun is not refused: it waits.
+    # A running stream waits for room in the queue instead of failing with 429.
     await service.batcher.room(len(documents))
     rows = await suggest(service.batcher, served, documents, options)
     answers = []
@@ -193,7 +193,7 @@ def _answer(served: ServedModel, labels: list[dict[str, Any]]) -> Response:
 
 
 def _places(served: ServedModel, document: Document) -> dict[str, list[tuple[int, int]]]:
-    """Return where the words of a document are in its text."""
+    """Return the positions of words in the text of a document."""
     vectorizer = served.model.vectorizer
     assert vectorizer is not None
     (terms,) = written_terms(Texts([document.text], titles=[document.title]), vectorizer.settings)

@@ -1,4 +1,4 @@
-"""The application: all paths, and what stands before them."""
+"""The ASGI application: routes and middleware."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".
 
 
 def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None) -> tuple[ASGIApp, Service]:
-    """Return an application (ASGI) that serves models, and what its requests share.
+    """Return an ASGI application that serves models, and its shared state.
 
     Parameters
     ----------
     folders
-        Models by id. They are not loaded yet: `service.models.load()` does it.
+        Model folders by id. `service.models.load()` loads them.
     options
-        How they are served.
+        Options of the service.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
 
 
 def openapi() -> dict[str, Any]:
-    """Return the description of the API (OpenAPI).
+    """Return the OpenAPI description.
 
     >>> "/v1/projects" in openapi()["paths"]
     True
@@ -61,7 +61,7 @@ def openapi() -> dict[str, Any]:
 
 
 def _framework(service: Service) -> FastAPI:
-    """Return all routes."""
+    """Return the FastAPI application with all routes."""
     app = FastAPI(
         title="lightdxml",
         version=__version__,
@@ -83,7 +83,7 @@ def _framework(service: Service) -> FastAPI:
 
 
 def _add_pages(app: FastAPI, service: Service) -> None:
-    """Add the page, the description of the interface, and the metrics."""
+    """Add the pages and the metrics endpoint."""
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -111,7 +111,7 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
 
 def _file(name: str) -> Response:
-    """Return a file of the page: no other name leads to a file."""
+    """Return a file of the page, by its exact name."""
     found = {path.name: path for path in _PAGES.iterdir()}.get(name)
     if found is None:
         raise HTTPException(404)
@@ -120,7 +120,7 @@ def _file(name: str) -> Response:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """Return the description of the interface, with our own errors instead of the framework's."""
+    """Return the OpenAPI description, with our error responses instead of FastAPI's."""
     if app.openapi_schema is None:
         content = FastAPI.openapi(app)
         schemas = content["components"]["schemas"]

@@ -1,6 +1,6 @@
-"""A short way to the path that is asked most: Annif's `suggest`.
+"""A fast path for the busiest endpoint, Annif's `suggest`, around the framework.
 
-The framework's way takes three times as long as the rest of a request: `benchmarks/serve.py` compares them.
+`benchmarks/serve.py` measures what it gains.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _HEADERS = [(b"content-type", b"application/json"), *ANSWER_HEADERS]
 
 
 class FastPath:
-    """Answers Annif's `suggest` itself, and leaves all other requests to the framework.
+    """Handles Annif's `suggest` as plain ASGI, and passes all other requests on.
 
     Parameters
     ----------
     app
-        What answers all other requests, and those of pages of other sites.
+        The next ASGI application, for all other requests and for those with an `Origin` header (CORS).
     service
-        What all requests share.
+        The shared state.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -36,7 +36,7 @@ class FastPath:
         self._limits, self._observer = Limits(app, service), Observer(app, service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         path: str = scope.get("path", "")
         if not path.endswith(_END) or not path.startswith(_START) or scope["method"] != "POST":
             await self.app(scope, receive, send)

@@ -1,4 +1,4 @@
-"""Health and models as platforms ask for them: the Open Inference Protocol (V2)."""
+"""The Open Inference Protocol (V2): health, metadata and inference."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ router = APIRouter(prefix="/v2", tags=["Open Inference Protocol"])
 
 @router.get("", responses=problems())
 async def server_metadata() -> dict[str, Any]:
-    """Say what answers."""
+    """Return name and version of the server."""
     return {"name": "lightdxml", "version": __version__, "extensions": []}
 
 
 @router.get("/health/live", responses=problems())
 async def live() -> dict[str, bool]:
-    """Answer if the process lives."""
+    """Return 200 while the process is alive."""
     return {"live": True}
 
 
 @router.get("/health/ready", responses=problems(503))
 async def ready(service: _service) -> dict[str, bool]:
-    """Answer if all models are loaded and warmed up, and the server is not about to stop."""
+    """Return 200 if all models are loaded and the server is not shutting down."""
     if not service.is_ready:
         raise Problem(503, "the models are still being loaded, or the server is stopping", RETRY_AFTER)
     return {"ready": True}
@@ -42,7 +42,7 @@ async def ready(service: _service) -> dict[str, bool]:
 
 @router.get("/models/{model}", responses=problems(404, 503))
 async def model_metadata(model: str, service: _service) -> dict[str, Any]:
-    """Describe a model: texts in, URIs of labels and probabilities out."""
+    """Return the metadata of a model: its input is texts, its output label URIs and probabilities."""
     served = service.models[model]
     return {
         "name": served.id,
@@ -58,7 +58,7 @@ async def model_metadata(model: str, service: _service) -> dict[str, Any]:
 
 @router.get("/models/{model}/ready", responses=problems(404, 503))
 async def model_ready(model: str, service: _service) -> Response:
-    """Answer if a model is loaded and warmed up."""
+    """Return 200 if a model is loaded."""
     return JSONResponse({"name": service.models[model].id, "ready": True})
 
 
@@ -68,7 +68,7 @@ async def model_ready(model: str, service: _service) -> Response:
     dependencies=[Depends(json_only)],
 )
 async def infer(model: str, body: InferRequest, service: _service) -> dict[str, Any]:
-    """Suggest labels: texts × k URIs and probabilities, filled up with empty strings and 0."""
+    """Suggest labels: texts × k URIs and probabilities, padded with empty strings and 0."""
     served = service.models[model]
     k = body.parameters.k
     rows = await suggest(service.batcher, served, [Document(text) for text in body.inputs[0].data], SuggestOptions(k))

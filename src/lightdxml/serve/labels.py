@@ -1,4 +1,4 @@
-"""Labels as answers: every label has a URI, a name and, if the vocabulary has them, a notation and broader concepts."""
+"""Labels as JSON: URI, name, notation and broader concepts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lightdxml.model.model import Model
 from lightdxml.serve.problems import Problem
 from lightdxml.serve.registry import ServedModel
 
-# What labels without a URI are called.
+# The prefix of URIs for labels that have none.
 _URN = "urn:lightdxml:label:"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
-# The longest way up a hierarchy.
+# The most broader concepts to show.
 _DEPTH = 20
 
 
 def uri_of(model: Model, j: int) -> str:
-    """Return the URI of a label: its own, or one that is made from its name.
+    """Return the URI of a label, made from its name if it has none.
 
     >>> from lightdxml import LightDXML
     >>> trained = LightDXML(dim=8, epochs=2).fit(["red rose", "white wine"] * 10, [["red rose"], ["urn:wine"]] * 10)
@@ -31,7 +31,7 @@ def uri_of(model: Model, j: int) -> str:
 
 
 def name_of(label: str) -> str:
-    """Return a label as the model calls it, given its URI or its name.
+    """Return the label's name in the model, given its URI or name.
 
     >>> name_of("urn:lightdxml:label:red%20rose"), name_of("urn:wine")
     ('red rose', 'urn:wine')
@@ -40,7 +40,7 @@ def name_of(label: str) -> str:
 
 
 def check_language(served: ServedModel, language: str | None) -> str:
-    """Return the language of names: the one that is asked for, or that of the model."""
+    """Return the requested language, or the default one; raise a `Problem` if the vocabulary does not have it."""
     if not language:
         return served.language
     if language not in served.languages:
@@ -50,7 +50,7 @@ def check_language(served: ServedModel, language: str | None) -> str:
 
 
 def label_name(model: Model, j: int, language: str) -> str:
-    """Return what a label is called in a language, or in another one if it has no name there."""
+    """Return the name of a label in a language, or in another one if it has none there."""
     label = model.label(j)
     if model.vocabulary is None or label.id not in model.vocabulary:
         return label.name
@@ -59,8 +59,8 @@ def label_name(model: Model, j: int, language: str) -> str:
 
 def label_json(served: ServedModel, language: str, j: int, score: float) -> str:
     """Return a label and its score as JSON."""
-    # The same labels are suggested again and again.
-    start: str = served.remembered((language, j), lambda: json.dumps(_named(served.model, j, language))[:-1])
+    # Frequent labels are suggested often: cache all but the score.
+    start: str = served.cached((language, j), lambda: json.dumps(_named(served.model, j, language))[:-1])
     return f'{start}, "score": {round(score, 6)!r}}}'
 
 
@@ -70,7 +70,7 @@ def _named(model: Model, j: int, language: str) -> dict[str, Any]:
 
 
 def broader(model: Model, j: int, language: str) -> list[dict[str, str]]:
-    """Return the concepts above a label, the highest one first; one way up if there are several."""
+    """Return one path of broader concepts, the top concept first."""
     vocabulary, uri = model.vocabulary, model.label(j).id
     path: list[dict[str, str]] = []
     visited = {uri}
@@ -85,7 +85,7 @@ def broader(model: Model, j: int, language: str) -> list[dict[str, str]]:
 
 
 def described(served: ServedModel, language: str, j: int, score: float) -> dict[str, Any]:
-    """Return everything about a suggested label."""
+    """Return a suggested label with all details."""
     return {
         **_named(served.model, j, language),
         "score": round(score, 6),

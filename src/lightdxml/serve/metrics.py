@@ -1,4 +1,4 @@
-"""What Prometheus reads: requests, times, batches, the queue, and which models are served."""
+"""Prometheus metrics: requests, latencies, batch sizes, queue and model versions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SIZES = (1, 2, 4, 8, 16, 24, 32)
 
 
 class Metrics:
-    """The metrics of one server, in a registry of their own.
+    """The metrics of one server, in their own registry.
 
     Parameters
     ----------
     models
-        The models that are served.
+        The served models.
     """
 
     def __init__(self, models: ModelRegistry) -> None:
@@ -32,9 +32,11 @@ class Metrics:
         self._batcher: Batcher | None = None
         self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         names = ("method", "route", "status")
-        self._requests = Counter("lightdxml_requests", "Requests that were answered.", names, registry=self.registry)
+        self._requests = Counter(
+            "lightdxml_requests", "Requests by method, route and status.", names, registry=self.registry
+        )
         self._seconds = Histogram(
-            "lightdxml_request_seconds", "Time to answer.", ("route",), buckets=_SECONDS, registry=self.registry
+            "lightdxml_request_seconds", "Request latency.", ("route",), buckets=_SECONDS, registry=self.registry
         )
         self.batch_size = Histogram(
             "lightdxml_batch_documents", "Documents per batch.", buckets=_SIZES, registry=self.registry
@@ -44,11 +46,11 @@ class Metrics:
         PlatformCollector(registry=self.registry)
 
     def watch(self, batcher: Batcher) -> None:
-        """Report the length of a queue, too."""
+        """Report the length of this queue."""
         self._batcher = batcher
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
+        """Record a request."""
         key = method, route, status
         if key not in self._counted:
             self._counted[key] = self._requests.labels(method, route, str(status)), self._seconds.labels(route)
@@ -57,20 +59,20 @@ class Metrics:
         histogram.observe(seconds)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield what is read when it is asked for."""
+        """Yield gauges that are computed on each scrape."""
         if self._batcher is not None:
             waiting, capacity = float(self._batcher.waiting), float(self._batcher.capacity)
-            yield GaugeMetricFamily("lightdxml_queue_documents", "Documents that wait.", waiting)
-            yield GaugeMetricFamily("lightdxml_queue_capacity", "Documents that may wait.", capacity)
+            yield GaugeMetricFamily("lightdxml_queue_documents", "Documents in the queue.", waiting)
+            yield GaugeMetricFamily("lightdxml_queue_capacity", "Capacity of the queue.", capacity)
         yield GaugeMetricFamily("lightdxml_ready", "Whether all models are loaded.", float(self._served.ready))
-        yield GaugeMetricFamily("lightdxml_model_swaps", "Models that were exchanged.", float(self._served.swaps))
+        yield GaugeMetricFamily("lightdxml_model_swaps", "Model reloads.", float(self._served.swaps))
         info = GaugeMetricFamily(
-            "lightdxml_model", "Models that are served, with their versions.", labels=("model", "version", "lightdxml")
+            "lightdxml_model", "Served models and their versions.", labels=("model", "version", "lightdxml")
         )
         for served in self._served if self._served.ready else ():
             info.add_metric((served.id, served.version, __version__), 1.0)
         yield info
 
     def text(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
+        """Return all metrics in Prometheus text format."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""ASGI middleware: tokens, limits of size, response headers, the access log and metrics."""
+"""ASGI middleware: tokens, size limits, response headers, access log and metrics."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from lightdxml.serve.problems import Problem, problem_response
 from lightdxml.serve.service import Service
 
 _log = logging.getLogger("lightdxml")
-# Paths whose requests wait in the queue.
+# Endpoints that use the batch queue.
 _PREDICTING = ("/suggest", "/suggest-batch", "/explain", "/infer")
-# Who may ask without a token: probes of the platform, and whoever opens the page, which then asks for one.
+# Paths that need no token: health checks, and the pages, which contain no data and ask for the token.
 _PAGES = ("/", "/v1/ui/")
 _OPEN = (*_PAGES, "/v2/health/live", "/v2/health/ready")
 _STATIC = "/static/"
-# The path whose bodies have no end.
+# The streaming endpoint: its request body has no size limit, only its lines have.
 STREAM = "/suggest-lines"
-# Only what comes from here is loaded by the page, and no other page may frame it.
+# The pages load only their own files, and no other site may frame them.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -38,19 +38,19 @@ _PAGE_HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"no-cache"),
 ]
-# Answers about documents are kept by nobody on the way.
+# Responses with predictions must not be cached.
 ANSWER_HEADERS = [_NO_SNIFFING, (b"cache-control", b"no-store")]
 
 
 class Limits:
-    """Refuses requests without a token, and those that are too large.
+    """Rejects requests without a valid token, too large requests, and requests while the queue is full.
 
     Parameters
     ----------
     app
-        What answers the others.
+        The next ASGI application.
     service
-        What all requests share.
+        The shared state.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
@@ -58,7 +58,7 @@ class Limits:
         self._tokens = [token.encode() for token in service.options.tokens]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or let it pass."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -71,10 +71,10 @@ class Limits:
         await self.app(scope, receive if is_stream else self.limited(receive), send)
 
     def check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
-        """Raise a `Problem` if a request has no token, says that it is too large, or comes when too many wait."""
+        """Raise a `Problem` if the token is not valid, the body is too large, or the queue is full."""
         self._check_token(path, headers.get(b"authorization", b""))
         if path.endswith(_PREDICTING):
-            # Before the body is read: a server that has too much to do must refuse with little effort.
+            # Check before reading the body: an overloaded server must reject requests cheaply.
             self.service.batcher.check_room()
         if not path.endswith(STREAM):
             self._check_length(headers.get(b"content-length", b""))
@@ -83,7 +83,7 @@ class Limits:
         if not self._tokens or path in _OPEN or path.startswith(_STATIC):
             return
         kind, _, token = given.partition(b" ")
-        # All tokens are compared, each in constant time: how long it takes tells nothing.
+        # Compare with all tokens, each in constant time, so that timing reveals nothing.
         matches = [hmac.compare_digest(token.strip(), one) for one in self._tokens]
         if kind.lower() != b"bearer" or not any(matches):
             detail = "the token is wrong" if given else "a token is missing: send Authorization: Bearer TOKEN"
@@ -95,7 +95,7 @@ class Limits:
             raise Problem(413, f"the body has more than {most:,} bytes: send less at a time")
 
     def limited(self, receive: Receive) -> Receive:
-        """Return a function that receives the parts of a body, as long as they are not too many."""
+        """Wrap `receive` to enforce the body size limit."""
         most, size = self.service.options.max_body, 0
 
         async def limited() -> Message:
@@ -110,21 +110,21 @@ class Limits:
 
 
 class Observer:
-    """Counts, times and logs requests, and adds headers to their answers. No text of a document is logged.
+    """Records metrics, writes the access log, and adds response headers. Document texts are never logged.
 
     Parameters
     ----------
     app
-        What answers.
+        The next ASGI application.
     service
-        What all requests share.
+        The shared state.
     """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -147,7 +147,7 @@ class Observer:
             self.record(scope, _route(scope, status), status, size, time.perf_counter() - start)
 
     def record(self, scope: Scope, route: str, status: int, size: int, seconds: float) -> None:
-        """Count and log an answer of so many bytes."""
+        """Record a response in metrics and access log."""
         self.service.metrics.count(_method(scope["method"]), route, status, seconds)
         if self.service.options.access_log:
             client: Sequence[Any] | None = scope.get("client")
@@ -165,7 +165,7 @@ class Observer:
 
 
 def _route(scope: Scope, status: int) -> str:
-    """Return the pattern of the path, so that clients cannot make up new time series."""
+    """Return the route template: raw paths would let clients create any number of time series."""
     path: str = getattr(scope.get("route"), "path", "")
     return path if path and status != 404 else "static" if scope["path"].startswith(_STATIC) else "other"
 

@@ -1,4 +1,4 @@
-"""Errors as answers: `application/problem+json` with one sentence (RFC 9457)."""
+"""Error responses: `application/problem+json` (RFC 9457) with one sentence."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from starlette.responses import Response
 
 _log = logging.getLogger("lightdxml")
 MEDIA_TYPE = "application/problem+json"
-# Seconds after which a client may try again.
+# Tells clients to retry after a second.
 RETRY_AFTER = {"Retry-After": "1"}
 
 
 class Problem(HTTPException):
-    """An answer that is an error.
+    """An error response.
 
     Parameters
     ----------
     status
         The status code.
     detail
-        One sentence: what is wrong, and what to do.
+        One sentence: what is wrong and what to do.
     headers
-        More headers of the answer.
+        Additional response headers.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Problem(HTTPException):
 
 
 def problem_body(problem: Problem) -> bytes:
-    """Return the body of an error."""
+    """Return the JSON body of an error."""
     status = problem.status_code
     content = {
         "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": problem.detail,
@@ -51,18 +51,18 @@ def problem_body(problem: Problem) -> bytes:
 
 
 def problem_response(problem: Problem) -> Response:
-    """Return an error as the answer to a request."""
+    """Return the response for an error."""
     return Response(problem_body(problem), problem.status_code, problem.headers, MEDIA_TYPE)
 
 
 async def on_problem(request: Request, error: Exception) -> Response:
-    """Answer a `Problem`."""
+    """Handle a `Problem`."""
     assert isinstance(error, Problem)
     return problem_response(error)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer what the framework refuses: unknown paths and methods, and bodies that it cannot read."""
+    """Handle errors of the framework: unknown paths and methods, and bodies that are not JSON."""
     assert isinstance(error, HTTPException)
     path, method = request.url.path, request.method
     details = {
@@ -75,12 +75,12 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:
-    """Answer a request whose parameters or body are not what they should be, with the first thing that is wrong."""
+    """Handle parameters and bodies that fail validation; report the first error."""
     return problem_response(Problem(400, _first(getattr(error, "errors", list)())))
 
 
 def _first(errors: Any) -> str:
-    """Return what is wrong, from the errors of a validation.
+    """Return the first validation error as one sentence.
 
     >>> _first([{"loc": ("body", "documents", 3, "text"), "msg": "Field required", "type": "missing"}])
     'documents.3.text: field required'
@@ -96,7 +96,7 @@ def _first(errors: Any) -> str:
 
 
 def as_problem(error: Exception) -> Problem:
-    """Return an error as a `Problem`. Those of ours go to the log, and their text not to the client."""
+    """Convert an error to a `Problem`. Unexpected errors are logged, and clients see no details."""
     if isinstance(error, Problem):
         return error
     _log.error("a request failed: %s", "".join(traceback.format_exception(error)))
@@ -104,5 +104,5 @@ def as_problem(error: Exception) -> Problem:
 
 
 async def on_failure(request: Request, error: Exception) -> Response:
-    """Answer an error of ours."""
+    """Handle an unexpected error."""
     return problem_response(as_problem(error))

@@ -1,4 +1,4 @@
-"""The models that are served: loaded, warmed up, and exchanged for newer ones while requests go on."""
+"""The registry of served models: loads them, warms them up, and swaps in new versions under load."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from lightdxml.serve.problems import RETRY_AFTER, Problem
 _log = logging.getLogger("lightdxml")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _UNKNOWN_LANGUAGE = "und"
-# Values that a model remembers: most are the JSON of a label.
-_REMEMBERED = 1 << 16
+# The most cached values per model. Most are the JSON of a label.
+_CACHED = 1 << 16
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """One version of a model that is served.
+    """One version of a served model.
 
     Attributes
     ----------
     id
-        What clients call it.
+        The name that clients use.
     folder
-        Where it lies.
+        The model folder.
     model
         The model.
     version
-        The first digits of the checksum of its manifest: other content, other version.
+        The first digits of the checksum of its manifest.
     modified
         When it was written.
     manifest
-        What it says about itself.
-    memory
-        What was computed for answers and may be of use again: it goes with the model.
+        The content of its manifest.
+    cache
+        A cache that lives as long as this version.
     """
 
     id: str
@@ -54,33 +54,33 @@ class ServedModel:
     version: str
     modified: datetime
     manifest: Mapping[str, Any] = field(repr=False)
-    memory: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def language(self) -> str:
-        """The language in which labels are named, as far as it is known."""
+        """The default language of label names; `und` if it is not known."""
         return self.languages[0]
 
     @cached_property
     def languages(self) -> list[str]:
-        """The languages in which labels have names, that of the model first."""
+        """The languages of label names, the default one first."""
         vocabulary = self.model.vocabulary
         known = [] if vocabulary is None else [language for language in vocabulary.languages if language]
         own = [] if self.model.language is None else [self.model.language]
         return list(dict.fromkeys([*own, *known])) or [_UNKNOWN_LANGUAGE]
 
-    def remembered(self, key: Any, compute: Callable[[], T]) -> T:
-        """Return what `compute` returns, from memory if it is known."""
-        found: T | None = self.memory.get(key)
+    def cached(self, key: Any, compute: Callable[[], T]) -> T:
+        """Return a cached value, or compute and cache it."""
+        found: T | None = self.cache.get(key)
         if found is None:
-            if len(self.memory) >= _REMEMBERED:
-                self.memory.clear()
-            found = self.memory[key] = compute()
+            if len(self.cache) >= _CACHED:
+                self.cache.clear()
+            found = self.cache[key] = compute()
         return found
 
 
 def parse_models(models: Sequence[str]) -> dict[str, Path]:
-    """Return the folders of models by their ids, from arguments such as `my-model` and `cats=models/cats`.
+    """Return model folders by id, from arguments such as `my-model` and `cats=models/cats`.
 
     >>> parse_models(["models/cats", "dogs=models/2"])
     {'cats': PosixPath('models/cats'), 'dogs': PosixPath('models/2')}
@@ -101,12 +101,12 @@ def parse_models(models: Sequence[str]) -> dict[str, Path]:
 
 
 class ModelRegistry:
-    """All models that are served, by id.
+    """All served models, by id.
 
     Parameters
     ----------
     folders
-        Where they lie, by id.
+        Model folders by id.
     """
 
     def __init__(self, folders: Mapping[str, Path]) -> None:
@@ -142,9 +142,9 @@ class ModelRegistry:
                 self._served[name] = load_served_model(name, folder)
 
     def reload(self) -> list[ServedModel]:
-        """Exchange models whose folders have changed, and return the new ones.
+        """Swap in models whose folders have changed, and return the new versions.
 
-        Requests that have begun keep the old one. A model that cannot be loaded is left as it is, with a warning.
+        Running requests keep the old version. If a new version cannot be loaded, the old one stays, with a warning.
         """
         changed: list[ServedModel] = []
         with self._loading:
@@ -155,19 +155,19 @@ class ModelRegistry:
                         continue
                     served = load_served_model(name, folder)
                 except (OSError, ValueError, MemoryError) as error:
-                    _log.warning("the model %s stays as it is: %s", name, error)
+                    _log.warning("model %s was not reloaded: %s", name, error)
                     continue
                 self._stamps[name] = stamp
                 if served.version != self._served[name].version:
                     self._served[name] = served
                     self.swaps += 1
                     changed.append(served)
-                    _log.info("the model %s has version %s now", name, served.version)
+                    _log.info("model %s was reloaded, version %s", name, served.version)
         return changed
 
 
 def load_served_model(name: str, folder: Path) -> ServedModel:
-    """Load a model and predict with it once, so that compiled code and the model's pages are in memory."""
+    """Load a model and warm it up: one prediction loads compiled code and memory pages."""
     stored = store.load(folder)
     model = stored.model
     if model.vectorizer is None:
@@ -187,7 +187,7 @@ def _warm_up(model: Model) -> None:
 
 
 def _stamp(folder: Path) -> tuple[int, int]:
-    """Return what changes whenever a model is replaced."""
+    """Return the inode and modification time of the manifest, which change when a model is replaced."""
     try:
         found = (folder / "manifest.json").stat()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Run the application: a socket, connections with limits, signals, and models that are loaded meanwhile."""
+"""Run the application on uvicorn: socket, connection limits, signals, and loading of models."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from lightdxml.serve.middleware import STREAM
 from lightdxml.serve.service import Service
 
 _log = logging.getLogger("lightdxml")
-# Bytes of a request before its body.
+# The most bytes of request line and headers.
 _MOST_HEADER_BYTES = 64_000
-# Bytes of a body that are ignored after the answer, times the limit of bodies.
+# After a request was rejected, the rest of its body is discarded up to this multiple of the body limit.
 _IGNORED = 20
-# How often folders of models are looked at, in seconds.
+# Seconds between checks for changed models.
 _POLL = 1.0
-# How often Python threads take turns. The usual 5 ms are longer than most answers take.
+# The GIL switch interval in seconds. The default of 5 ms is longer than most requests take.
 _SWITCH = 0.0001
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed if a request has too many bytes before its body, or takes too long to arrive.
+    """An HTTP connection with limits on header size and on the time that a request may take to arrive.
 
     Attributes
     ----------
     service
-        Set on a subclass: its options have the limits.
+        The shared state, set on a subclass.
     """
 
     service: Service
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Give the client some time for its first request."""
+        """Start the timeout of the first request."""
         super().connection_made(transport)
         self._header_bytes = self._ignored_bytes = 0
         self._in_headers = True
@@ -51,7 +51,7 @@ class Connection(HttpToolsProtocol):
         self._expect()
 
     def _expect(self) -> None:
-        """Give a request, headers and body, some time to arrive."""
+        """Start the timeout for headers and body of a request."""
         if self._arriving is None:
             self._arriving = self.loop.call_later(self.service.options.timeout, self._give_up)
 
@@ -61,17 +61,17 @@ class Connection(HttpToolsProtocol):
             self._arriving = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the time."""
+        """Cancel the timeout."""
         self._has_arrived()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Count what arrives outside of bodies, and pass it on."""
+        """Enforce the header limit, and pass the data on."""
         if self._in_headers:
             self._header_bytes += len(data)
             self._expect()
         elif self.cycle is not None and self.cycle.response_complete:
-            # The answer came before the end of the request: it was refused.
+            # The request was rejected before it was complete.
             self._ignored_bytes += len(data)
             if self._ignored_bytes > _IGNORED * self.service.options.max_body:
                 self.transport.close()
@@ -81,20 +81,20 @@ class Connection(HttpToolsProtocol):
             self._refuse(431, b"Request Header Fields Too Large")
 
     def on_headers_complete(self) -> None:
-        """Begin to answer. Lines of documents may take as long as they like: there may be a pause before each."""
+        """Start handling the request. Streams have their own timeout, per chunk."""
         self._in_headers, self._header_bytes = False, 0
         super().on_headers_complete()
         if self.scope["path"].endswith(STREAM):
             self._has_arrived()
 
     def on_message_complete(self) -> None:
-        """Expect another request."""
+        """Cancel the timeout, and expect the next request."""
         self._has_arrived()
         super().on_message_complete()
         self._in_headers, self._ignored_bytes = True, 0
 
     def _give_up(self) -> None:
-        """Close the connection; say why if a request has begun."""
+        """Close the connection, with 408 if a request had started."""
         self._arriving = None
         has_begun = bool(self._header_bytes) or not self._in_headers
         if has_begun and (self.cycle is None or not self.cycle.response_started):
@@ -110,7 +110,7 @@ class Connection(HttpToolsProtocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; raise an `OSError` that says what to do if it cannot."""
+    """Return a listening socket; raise an `OSError` with advice if the address cannot be used."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -135,9 +135,9 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class Server:
-    """Serves models until a signal, or `stop`, ends it.
+    """Serves models until a signal or `stop` ends it.
 
-    SIGTERM and Ctrl-C answer the requests that have begun. SIGHUP exchanges the models that have changed.
+    SIGTERM and Ctrl-C finish running requests first. SIGHUP reloads models that have changed.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Server:
     listener
         What `listen` returned.
     watch
-        Whether to look for changed models every second.
+        Whether to check for changed models every second.
     on_ready
         Called when all models are loaded.
     """
@@ -165,7 +165,7 @@ class Server:
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Serve; return when all requests that have begun are answered. Raise why models cannot be loaded."""
+        """Serve until stopped. Raise the error if a model cannot be loaded."""
         sys.setswitchinterval(_SWITCH)
         try:
             _run_on_loop(self._uvicorn.config, self._main())
@@ -177,7 +177,7 @@ class Server:
             raise self._failure
 
     def stop(self) -> None:
-        """End `run`, from another thread."""
+        """Stop the server, from any thread."""
         self.service.stopping = True
         self._uvicorn.should_exit = True
 
@@ -200,7 +200,7 @@ class Server:
             self._failure = error
             self.stop()
             return
-        # What is there now stays: the garbage collector need not look at it again and again.
+        # The models live as long as the process: keep the garbage collector from scanning them.
         gc.freeze()
         self.on_ready()
 
@@ -229,14 +229,14 @@ def _run_on_loop(config: uvicorn.Config, main: Coroutine[Any, Any, None]) -> Non
 
 
 class _Uvicorn(uvicorn.Server):
-    """A server that is not ready any more as soon as a signal stops it, and that ends without an error."""
+    """A uvicorn server that reports not ready while it shuts down, and exits with code 0 after a signal."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop; do not wait for requests at the second Ctrl-C. Unlike uvicorn, do not raise the signal again."""
+        """Shut down gracefully; the second Ctrl-C exits at once. Unlike uvicorn, do not raise the signal again."""
         self._service.stopping = True
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True

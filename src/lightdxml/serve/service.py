@@ -1,4 +1,4 @@
-"""What all requests share: settings, models, the queue and the metrics."""
+"""Shared state: options, models, batch queue and metrics."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from lightdxml.serve.schemas import ProblemBody
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How models are served.
+    """Options of the service.
 
     Attributes
     ----------
     threads
-        Number of threads that predict; None for all cores.
+        Number of prediction threads; None for all cores.
     queue
-        Documents that may wait for an answer. More are refused with 429.
+        The most documents in the batch queue. Further requests get 429.
     timeout
-        Seconds that a request may take to arrive, and to wait for an answer.
+        Seconds that a request may take to arrive, and that it may wait in the queue.
     max_body
-        The most bytes of a request's body, or of one line of many documents.
+        The most bytes of a request body, or of a line in a stream.
     tokens
-        Clients must send one of these; None if they need none.
+        Valid bearer tokens; empty if clients need none.
     origins
-        Web sites whose pages may ask; `*` for all of them.
+        Web sites whose pages may use the API (CORS); `*` for all.
     access_log
-        Whether to log each request.
+        Whether to log requests.
     """
 
     threads: int | None = None
@@ -49,14 +49,14 @@ class ServeOptions:
 
 
 class Service:
-    """What all requests share.
+    """Shared state of all requests.
 
     Parameters
     ----------
     folders
         Models by id.
     options
-        How they are served.
+        Options of the service.
     """
 
     def __init__(self, folders: Mapping[str, Path], options: ServeOptions) -> None:
@@ -71,19 +71,18 @@ class Service:
 
     @property
     def is_ready(self) -> bool:
-        """Whether new requests are welcome."""
+        """Whether all models are loaded and the server is not shutting down."""
         return self.models.ready and not self.stopping
 
 
 async def service_of(request: Request) -> Service:
-    """Return what all requests share; asynchronous, because other dependencies run on threads of their own."""
+    """Return the shared state. It is a coroutine because FastAPI runs plain functions on extra threads."""
     service: Service = request.app.state.service
     return service
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the errors of a path, for the description of the interface."""
-    # Any request may lack a token, or fail.
+    """Return the error responses of an endpoint, for OpenAPI."""
     content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{ProblemBody.__name__}"}}}
     return {status: {"description": _MEANING[status], "content": content} for status in (401, 500, *statuses)}
 
