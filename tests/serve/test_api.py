@@ -88,6 +88,15 @@ def test_explanations_add_up_and_say_where_words_are(server: Running) -> None:
     assert places["purring"] == ["Purring", "purring"]
 
 
+def test_suggestions_and_explanations_are_of_the_same_labels(server: Running) -> None:
+    for options in ({"k": 2, "threshold": 0.3}, {"k": 1}, {"k": 3, "threshold": "auto", "tail": 1.0}):
+        asked = {"text": "a cat and a cow", **options}
+        suggested, explained = (
+            server.post(f"/api/models/pets/{kind}", json=asked).json()["labels"] for kind in ("suggest", "explain")
+        )
+        assert [(one["uri"], one["score"]) for one in explained] == [(one["uri"], one["score"]) for one in suggested]
+
+
 def test_lines_get_lines_in_the_same_order(server: Running) -> None:
     documents = [{"id": i, "text": ["a cat", "a dog", "a cow"][i % 3]} for i in range(100)]
     body = "\n".join(map(json.dumps, documents)) + "\n\n"

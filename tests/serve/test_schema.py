@@ -26,13 +26,17 @@ def description(server: Running) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(server.url + "/v1/openapi.json")
 
 
-def check(description: schemathesis.BaseSchema, method: str, path: str, mode: GenerationMode, **given_model: str) -> None:
+def check(
+    description: schemathesis.BaseSchema, method: str, path: str, mode: GenerationMode, **given_model: str
+) -> None:
     operation = description[path][method]
 
     @settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
     @given(case=operation.as_strategy(generation_mode=mode))
     def validate(case: schemathesis.Case) -> None:
-        case.path_parameters.update({name: value for name, value in given_model.items() if name in case.path_parameters})
+        case.path_parameters.update(
+            {name: value for name, value in given_model.items() if name in case.path_parameters}
+        )
         # Names of labels and languages are valid only if the model has them, which no description says.
         case.call_and_validate(excluded_checks=[positive_data_acceptance])
 

@@ -19,9 +19,9 @@ from lightdxml.serve.service import Service
 _log = logging.getLogger("lightdxml")
 # Endpoints that use the batch queue.
 _PREDICTING = ("/suggest", "/suggest-batch", "/explain", "/infer")
-# Paths that need no token: health checks, and the pages, which contain no data and ask for the token.
+# Paths that need no token: health checks, the API description, and the pages, which ask for the token.
 _PAGES = ("/", "/v1/ui/")
-_OPEN = (*_PAGES, "/v2/health/live", "/v2/health/ready")
+_OPEN = (*_PAGES, "/v1/openapi.json", "/v2/health/live", "/v2/health/ready")
 _STATIC = "/static/"
 # The streaming endpoint: its request body has no size limit, only its lines have.
 STREAM = "/suggest-lines"

@@ -131,12 +131,13 @@ def _texts(documents: Sequence[Document]) -> Texts | list[str]:
 
 
 def _kept(served: ServedModel, options: SuggestOptions, found: Found) -> Found:
-    """Return the first k labels of a document that reach the threshold."""
+    """Return those of the first k labels of a document that reach the threshold, as `Predictor.rank` does."""
     least = _thresholds(served, options)
+    first = found[: options.k]
     if isinstance(least, float):
-        return [one for one in found if one[1] >= least and one[1] > 0][: options.k]
+        return [one for one in first if one[1] >= least and one[1] > 0]
     groups = served.model.label_groups
-    return [(j, score) for j, score in found if score >= least[groups[j]] and score > 0][: options.k]
+    return [(j, score) for j, score in first if score >= least[groups[j]] and score > 0]
 
 
 def _thresholds(served: ServedModel, options: SuggestOptions) -> float | NDArray[np.float32]:

@@ -12,6 +12,10 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** Return a name as an element. Names come from anywhere: their direction concerns nothing around them. */
+export const named = (name) => element("bdi", {}, name);
+export const probability = (score) => (score < 0.005 ? "<0.01" : score.toFixed(2));
+
 /** Send a request and return the response. Ask for a token if the server wants one.
  *
  * `onWait` is called if the server cannot answer yet (503), before the request is sent again.
@@ -22,7 +26,7 @@ export async function send(url, init = {}, onWait = null) {
     const response = await attempt(url, init, token);
     if (response.status === 401) await newToken(token);
     else if (response.status === 503 && onWait) {
-      onWait(await problem(response));
+      onWait();
       await pause(1000, init.signal);
     } else return response;
   }

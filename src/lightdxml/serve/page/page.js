@@ -1,11 +1,13 @@
 // The page for people: a text in, suggestions out, with the words that spoke for each label.
-import { byId, element, problem, send } from "./common.js";
+import { byId, element, named, probability, problem, send } from "./common.js";
+import { copy } from "./copy.js";
+import { paint } from "./highlights.js";
+import { blocks, rows } from "./lines.js";
 
 const TYPING_PAUSE = 300;
 const ROWS = 100;
-// Lines of a file that are sent together. The server answers while it reads, but a browser reads only after it has sent
-// all: what is sent must fit into the server's buffer.
-const BLOCK = { lines: 100, bytes: 60_000 };
+// Longer texts make the text box slow.
+const MOST_BYTES = 2_000_000;
 const EXAMPLE = "The Council sets quotas for fishing cod in the North Sea and protects the marine environment.";
 
 const text = byId("text");
@@ -15,8 +17,10 @@ const picker = byId("model");
 const sliders = ["k", "threshold", "tail"].map(byId);
 const views = ["start", "list", "documents"].map(byId);
 
+const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
+
 let models = null;
-let items = []; // A suggestion each: the label, its row, its button, and its explanation as soon as it is known.
+let items = []; // The suggestions: label, elements, and the explanation as soon as it is known.
 let pinned = null; // The URI of the label whose highlight stays.
 let file = null; // The .jsonl file that is shown instead of suggestions.
 let running = new AbortController();
@@ -48,8 +52,8 @@ function keepSettings() {
 
 /* Requests */
 
-async function loadModels() {
-  const response = await send("api/models", { signal: running.signal }, say);
+async function loadModels(signal) {
+  const response = await send("api/models", { signal }, sayWait);
   if (!response.ok) throw new Error(await problem(response));
   ({ models } = await response.json());
   picker.replaceChildren(...models.map(({ id }) => element("option", { value: id }, id)));
@@ -60,25 +64,25 @@ async function loadModels() {
 
 function showModel() {
   const model = models.find(({ id }) => id === picker.value);
-  const count = (number, name) => `${number.toLocaleString("en")} ${name}`;
-  byId("about").textContent =
-    `${model.id}: ${count(model.labels, "labels")}, ${count(model.documents, "training documents")}`;
+  const size = `${count(model.labels, "label")}, ${count(model.documents, "training document")}`;
+  byId("about").textContent = `${model.id}: ${size}`;
 }
 
 /** Send a request to the chosen model. */
-async function ask(question, body, type) {
-  const init = { method: "POST", headers: { "Content-Type": type }, body, signal: running.signal };
-  const response = await send(`api/models/${encodeURIComponent(picker.value)}/${question}`, init, say);
+async function ask(question, type, body, signal) {
+  const init = { method: "POST", headers: { "Content-Type": type }, body, signal };
+  const response = await send(`api/models/${encodeURIComponent(picker.value)}/${question}`, init, sayWait);
   if (!response.ok) throw new Error(await problem(response));
   return response;
 }
 
-async function labelsOf(question, body) {
-  return (await (await ask(question, JSON.stringify(body), "application/json")).json()).labels;
+async function labelsOf(question, body, signal) {
+  const response = await ask(question, "application/json", JSON.stringify(body), signal);
+  return (await response.json()).labels;
 }
 
-/** Do what takes time; what was begun before is cancelled. Errors are shown. */
-async function run(work) {
+/** Run a task, and show its error. The task that ran before is cancelled. */
+async function run(task) {
   clearTimeout(timer);
   running.abort();
   running = new AbortController();
@@ -86,16 +90,14 @@ async function run(work) {
   byId("error").hidden = true;
   list.setAttribute("aria-busy", "true");
   try {
-    if (models === null) await loadModels();
+    if (models === null) await loadModels(signal);
     keepSettings();
-    await work(signal);
+    await task(signal);
   } catch (error) {
     if (signal.aborted) return;
-    say("");
-    byId("error").textContent = error.message;
-    byId("error").hidden = false;
+    if (!file) showNone("");
+    fail(error);
   }
-  if (!signal.aborted) list.removeAttribute("aria-busy");
 }
 
 const again = () => run(file ? suggestLines : suggest);
@@ -104,6 +106,13 @@ function later() {
   clearTimeout(timer);
   timer = setTimeout(again, TYPING_PAUSE);
 }
+
+function fail(error) {
+  byId("error").textContent = error.message;
+  byId("error").hidden = false;
+}
+
+const sayWait = () => say("The models are loading. Trying again …");
 
 function say(sentence) {
   byId("status").textContent = sentence;
@@ -116,27 +125,36 @@ function show(view) {
 /* Suggestions for a text */
 
 async function suggest(signal) {
-  // A lone half of a character cannot be sent; its replacement has the same length.
+  // Half of a surrogate pair cannot be sent. Its replacement has the same length.
   const body = { text: text.value.toWellFormed?.() ?? text.value, ...settings() };
   if (!body.text.trim()) {
-    items = [];
-    show("start");
-    say("There is no text yet.");
+    showNone("There is no text yet.", "start");
     return;
   }
-  const labels = await labelsOf("suggest", body);
-  if (!labels.length) return sayWhyNone(body);
-  showSuggestions(labels);
-  const explained = new Map((await labelsOf("explain", body)).map((label) => [label.uri, label]));
-  if (!signal.aborted) showExplanations(explained);
+  const labels = await labelsOf("suggest", body, signal);
+  if (labels.length) {
+    showSuggestions(labels);
+    await explain(body, signal);
+  } else if (body.threshold > 0 && (await labelsOf("suggest", { ...body, k: 1, threshold: 0 }, signal)).length) {
+    showNone("No label reaches the threshold. Lower it to see less probable labels.");
+  } else showNone("The model knows none of these words.");
 }
 
-async function sayWhyNone(body) {
-  const others = body.threshold > 0 ? await labelsOf("suggest", { ...body, k: 1, threshold: 0 }) : [];
+function showNone(reason, view = null) {
   items = [];
-  show(null);
-  say(others.length ? "No label reaches the threshold. Lower it to see less probable labels."
-    : "The model knows none of these words.");
+  highlight();
+  show(view);
+  say(reason);
+}
+
+/** Find the words behind the suggestions. If this fails, the suggestions stay. */
+async function explain(body, signal) {
+  try {
+    const labels = await labelsOf("explain", body, signal);
+    showExplanations(new Map(labels.map((label) => [label.uri, label])));
+  } catch (error) {
+    if (!signal.aborted) fail(error);
+  }
 }
 
 function showSuggestions(labels) {
@@ -144,9 +162,10 @@ function showSuggestions(labels) {
   if (!items.some(({ label }) => label.uri === pinned)) pinned = null;
   items[0].button.tabIndex = 0;
   list.replaceChildren(...items.map(({ row }) => row));
+  list.removeAttribute("aria-busy");
   byId("copied").textContent = "";
   show("list");
-  say(items.length === 1 ? "1 suggestion" : `${items.length} suggestions`);
+  say(count(items.length, "suggestion"));
   highlight();
 }
 
@@ -170,31 +189,30 @@ function suggestion(label) {
   return { label, button, words, row: element("li", {}, button, words), explanation: null };
 }
 
-/** Names come from anywhere: they are text, and their direction concerns nothing around them. */
-const named = (name) => element("bdi", {}, name);
-const probability = (score) => (score < 0.005 ? "<0.01" : score.toFixed(2));
-
 function showExplanations(explained) {
   for (const item of items) {
     item.explanation = explained.get(item.label.uri) ?? null;
-    item.words.replaceChildren(...wordsOf(item.explanation), ...facts(item.label));
+    item.words.replaceChildren(...wordsOf(item.explanation), ...facts(item.label, item.explanation));
   }
   highlight();
 }
 
-/** Return the words that count: small ones beside large ones only distract. */
+/** Return the words that count, as entries: small ones beside large ones only distract. */
 function wordsOf(explanation) {
   const words = explanation?.words ?? [];
-  const least = 0.03 * Math.max(0, ...words.map(({ adds }) => Math.abs(adds)));
-  return words.filter(({ adds }) => adds && Math.abs(adds) >= least).slice(0, 20).map(({ word, adds }) => {
-    const size = Math.abs(adds).toLocaleString("en", { maximumSignificantDigits: 2, maximumFractionDigits: 6 });
-    return element("li", { class: adds > 0 ? "for" : "against" }, named(word), ` ${adds > 0 ? "+" : "−"}${size}`);
+  // The first word adds most.
+  const digits = Math.abs(words[0]?.adds) < 0.05 ? 3 : 2;
+  const size = (adds) => Math.abs(adds).toFixed(digits);
+  return words.filter(({ adds }) => size(adds) > 0).slice(0, 20).map(({ word, adds }) => {
+    const [kind, sign] = adds > 0 ? ["for", "+"] : ["against", "−"];
+    return element("li", { class: kind }, named(word), ` ${sign}${size(adds)}`);
   });
 }
 
-function facts({ uri, training_documents: documents }) {
-  const count = `${documents.toLocaleString("en")} training document${documents === 1 ? "" : "s"}`;
-  return [count, uri].map((fact) => element("li", { class: "fact" }, named(fact)));
+function facts({ uri, training_documents: documents }, explanation) {
+  const match = explanation?.name_match ? [`The text contains the name “${explanation.name_match}”`] : [];
+  const all = [...match, count(documents, "training document"), uri];
+  return all.map((fact) => element("li", { class: "fact" }, named(fact)));
 }
 
 /* Highlights */
@@ -206,52 +224,10 @@ function highlight() {
     button.setAttribute("aria-pressed", label.uri === pinned);
   }
   const active =
-    items.find(({ button }) => button.matches(":hover")) ??
+    items.find(({ row }) => row.matches(":hover")) ??
     items.find(({ button }) => button === document.activeElement) ??
     items.find(({ label }) => label.uri === pinned);
-  paint(active?.explanation);
-}
-
-/** Fill the copy of the text that is behind it, with marks around words. */
-function paint(explanation) {
-  // The last line break makes an empty last line as high as in the text box.
-  const content = `${text.value}\n`;
-  const parts = [];
-  let at = 0;
-  for (const { begin, end, strength } of explanation ? marks(explanation.words, text.value) : []) {
-    const mark = element("mark", { class: strength > 0 ? "for" : "against" }, content.slice(begin, end));
-    mark.style.setProperty("--strength", Math.abs(strength).toFixed(3));
-    parts.push(content.slice(at, begin), mark);
-    at = end;
-  }
-  backdrop.replaceChildren(...parts, content.slice(at));
-}
-
-/** Return parts of a text and how much they speak for a label, from -1 to 1; where words overlap, they are added. */
-function marks(words, content) {
-  const changes = new Map();
-  const change = (place, by) => changes.set(place, (changes.get(place) ?? 0) + by);
-  for (const { adds, places } of words) {
-    for (const [begin, end] of adds ? places : []) {
-      change(begin, adds);
-      change(end, -adds);
-    }
-  }
-  const bounds = [...changes.keys()].sort((a, b) => a - b);
-  let sum = 0;
-  const sums = bounds.map((bound) => (sum += changes.get(bound)));
-  const most = Math.max(...sums.map(Math.abs));
-  const units = unitsOf(content);
-  return bounds
-    .map((bound, i) => ({ begin: units[bound], end: units[bounds[i + 1]], strength: sums[i] / most }))
-    .filter(({ strength }) => Math.abs(strength) > 0.03);
-}
-
-/** Return where each character begins: the server counts code points, JavaScript counts UTF-16 units. */
-function unitsOf(content) {
-  const units = [0];
-  for (const character of content) units.push(units.at(-1) + character.length);
-  return units;
+  paint(backdrop, text.value, active?.explanation?.words ?? []);
 }
 
 function pin(button) {
@@ -274,135 +250,56 @@ function moveFocus(event) {
   highlight();
 }
 
-/* Copying */
-
-const CSV_LINE = (cells) => cells.map((cell) => `"${String(cell ?? "").replaceAll('"', '""')}"`).join(",");
-const COPIES = {
-  uris: (labels) => labels.map(({ uri }) => uri),
-  labels: (labels) => labels.map(({ label }) => label),
-  csv: (labels) => [
-    "uri,label,notation,score",
-    ...labels.map(({ uri, label, notation, score }) => CSV_LINE([uri, label, notation, score])),
-  ],
-};
-
-async function copy({ currentTarget: { dataset } }) {
-  const labels = items.map(({ label }) => label);
-  const content = COPIES[dataset.copy](labels).join(dataset.copy === "csv" ? "\r\n" : "\n");
-  // Without HTTPS there is no clipboard, and it may be forbidden.
-  const done = await Promise.resolve(navigator.clipboard?.writeText(content).then(() => true)).catch(() => false);
-  const what = labels.length === 1 ? "1 label" : `${labels.length} labels`;
-  byId("copied").textContent = done || copyOldWay(content) ? `Copied ${what}.` : "The browser did not allow copying.";
-}
-
-function copyOldWay(content) {
-  const back = document.activeElement;
-  const area = element("textarea", { class: "hidden", "aria-hidden": "true" });
-  area.value = content;
-  document.body.append(area);
-  area.select();
-  const done = document.execCommand("copy");
-  area.remove();
-  back?.focus();
-  return done;
-}
-
 /* Files */
 
 async function open(chosen) {
   if (/\.jsonl$/i.test(chosen.name)) {
     file = chosen;
     await run(suggestLines);
-  } else if (/\.txt$/i.test(chosen.name)) {
-    setText(await chosen.text());
-  } else {
-    await run(() => Promise.reject(new Error("Choose a file that ends with .txt or .jsonl.")));
-  }
-}
-
-function setText(content) {
-  text.value = content;
-  onInput();
-  run(suggest);
+  } else if (!/\.txt$/i.test(chosen.name)) {
+    fail(new Error("Choose a file that ends with .txt or .jsonl."));
+  } else if (chosen.size > MOST_BYTES) {
+    fail(new Error("A text may have 2 MB. Choose a .jsonl file for many documents."));
+  } else setText(await chosen.text());
 }
 
 async function suggestLines(signal) {
   const query = new URLSearchParams(settings());
+  const { name, size } = file;
   const results = [];
-  let count = 0;
-  items = [];
+  let done = 0;
+  showNone(`Reading ${name} …`, "documents");
   byId("rows").replaceChildren();
   byId("progress").value = 0;
   byId("more").hidden = byId("download").hidden = true;
   byId("stop").hidden = false;
-  show("documents");
-  say(`Reading ${file.name} …`);
-  signal.addEventListener("abort", () => offer(results));
-  for await (const { lines, end } of blocks(file)) {
-    const answers = await (await ask(`suggest-lines?${query}`, lines, "application/jsonl")).text();
-    results.push(new Blob([answers]));
-    const found = answers.trim().split("\n").filter(Boolean);
-    if (count < ROWS) byId("rows").append(...(await rows(found.slice(0, ROWS - count), lines, count)));
-    count += found.length;
-    byId("progress").value = end / file.size;
-    byId("more").hidden = count <= ROWS;
-    say(`${count.toLocaleString("en")} document${count === 1 ? "" : "s"}`);
-  }
-  if (!count) say("The file has no documents.");
-  offer(results);
-}
-
-/** Yield parts of a file that end where lines end, small enough to be sent at once unless a line is longer. */
-async function* blocks(content) {
-  const reader = content.stream().getReader();
-  let [begin, lineBegin, at, lines] = [0, 0, 0, 0];
-  for (;;) {
-    const { value = [], done } = await reader.read();
-    // The last line may have no line break.
-    for (let i = done ? 0 : value.indexOf(10); i >= 0; i = done ? -1 : value.indexOf(10, i + 1)) {
-      const end = at + i + (done ? 0 : 1);
-      if (lines && (lines === BLOCK.lines || end - begin > BLOCK.bytes)) {
-        yield { lines: content.slice(begin, lineBegin), end: lineBegin };
-        [begin, lines] = [lineBegin, 0];
-      }
-      [lineBegin, lines] = [end, lines + 1];
-    }
-    at += value.length;
-    if (done) break;
-  }
-  if (at > begin) yield { lines: content.slice(begin, at), end: at };
-}
-
-async function rows(answers, lines, count) {
-  // The server skips lines of nothing but ASCII spaces, too.
-  const documents = (await lines.text()).split("\n").filter((line) => /[^ \t\r\v\f]/.test(line));
-  return answers.map((answer, i) => {
-    const { id, labels, error } = JSON.parse(answer);
-    const found = labels?.map(({ label, score }) =>
-      element("li", {}, named(label), " ", element("small", {}, probability(score))));
-    return element(
-      "tr", {},
-      element("td", {}, named(String(id ?? count + i + 1)), " ", element("small", { dir: "auto" }, excerpt(documents[i]))),
-      error ? element("td", { class: "error" }, error)
-        : element("td", {}, found.length ? element("ul", {}, ...found) : "no label"),
-    );
-  });
-}
-
-function excerpt(line) {
   try {
-    const { title, text: body } = JSON.parse(line);
-    return `${title ?? ""} ${body}`.trim().slice(0, 120);
-  } catch {
-    return "";
+    for await (const { lines, end } of blocks(file)) {
+      const response = await ask(`suggest-lines?${query}`, "application/jsonl", lines, signal);
+      const answers = await response.text();
+      results.push(new Blob([answers]));
+      const found = answers.split("\n").filter(Boolean);
+      const shown = await rows(found.slice(0, Math.max(0, ROWS - done)), lines, done);
+      signal.throwIfAborted();
+      byId("rows").append(...shown);
+      done += found.length;
+      byId("progress").value = end / size;
+      byId("more").hidden = done <= ROWS;
+      say(`${name}: ${count(done, "document")}`);
+    }
+    if (!done) say(`${name} has no documents.`);
+  } finally {
+    // Also after an error or a stop, but not if another task has begun.
+    if (signal === running.signal) offer(results, name.replace(/(\.jsonl)?$/i, ".labels.jsonl"));
   }
 }
 
-function offer(results) {
+/** Offer results as a file. */
+function offer(results, name) {
   const link = byId("download");
   URL.revokeObjectURL(link.href);
   link.href = URL.createObjectURL(new Blob(results, { type: "application/jsonl" }));
-  link.download = file ? file.name.replace(/(\.jsonl)?$/i, ".labels.jsonl") : "";
+  link.download = name;
   link.hidden = !results.length;
   byId("stop").hidden = true;
 }
@@ -410,10 +307,22 @@ function offer(results) {
 /* Events */
 
 function onInput() {
-  file = null;
-  // The places of words are those of the text before.
+  // The explanations are about the previous text.
+  running.abort();
   for (const item of items) item.explanation = null;
-  paint(null);
+  file = null;
+  paint(backdrop, text.value, []);
+}
+
+function suggestNow() {
+  file = null;
+  run(suggest);
+}
+
+function setText(content) {
+  text.value = content;
+  onInput();
+  suggestNow();
 }
 
 text.addEventListener("input", () => {
@@ -421,12 +330,9 @@ text.addEventListener("input", () => {
   later();
 });
 text.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) run(suggest);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) suggestNow();
 });
-byId("suggest").addEventListener("click", () => {
-  file = null;
-  run(suggest);
-});
+byId("suggest").addEventListener("click", suggestNow);
 byId("clear").addEventListener("click", () => {
   setText("");
   text.focus();
@@ -456,8 +362,17 @@ list.addEventListener("click", ({ target }) => {
   if (button) pin(button);
 });
 list.addEventListener("keydown", moveFocus);
-for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", copy);
-byId("stop").addEventListener("click", () => running.abort());
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const done = await copy(items.map(({ label }) => label), button.dataset.copy);
+    const what = count(items.length, "label");
+    byId("copied").textContent = done ? `Copied ${what}.` : "The browser did not allow copying.";
+  });
+}
+byId("stop").addEventListener("click", () => {
+  running.abort();
+  byId("status").append(", stopped");
+});
 byId("file").addEventListener("change", ({ target }) => {
   if (target.files.length) open(target.files[0]);
   // The same file may be chosen again.
@@ -473,5 +388,5 @@ for (const name of ["dragover", "dragleave", "drop"]) {
 }
 
 readSettings();
-paint(null);
+paint(backdrop, text.value, []);
 again();
