@@ -53,9 +53,11 @@ class Outcome:
     lost: int = 0
 
     def rate(self) -> float:
+        """Return the accepted requests per second."""
         return len(self.latencies) / self.seconds
 
     def latency(self, share: float) -> str:
+        """Return a quantile of the latency in milliseconds."""
         ordered = sorted(self.latencies)
         return f"{1000 * ordered[int(share * (len(ordered) - 1))]:.1f}" if ordered else "–"
 
@@ -68,13 +70,16 @@ class Client(asyncio.Protocol):
         self.answer: asyncio.Future[int] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
         self.transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the request that waits."""
         if self.answer is not None and not self.answer.done():
             self.answer.set_exception(ConnectionResetError())
 
     def data_received(self, data: bytes) -> None:
+        """Read a response."""
         self.buffer += data
         head, end, body = self.buffer.partition(b"\r\n\r\n")
         if not end:
@@ -87,6 +92,7 @@ class Client(asyncio.Protocol):
             self.answer.set_result(int(head[9:12]))
 
     def send(self, request: bytes) -> asyncio.Future[int]:
+        """Send a request, and return its status when the response is complete."""
         self.answer = asyncio.get_running_loop().create_future()
         self.transport.write(request)  # type: ignore[attr-defined]
         return self.answer

@@ -19,7 +19,7 @@ from lightdxml.serve.problems import RETRY_AFTER, Problem
 # The most documents in a batch, and how many seconds a smaller batch waits for more under load.
 BATCH, LINGER = 32, 0.002
 # The niceness of prediction threads: the event loop goes first.
-_NICE = 10
+_NICE = 5
 # Takes documents and returns one result per document.
 Work = Callable[[Sequence[Any]], Sequence[Any]]
 
