@@ -201,6 +201,8 @@ def service(model: Path, *options: str) -> Iterator[tuple[tuple[str, int], subpr
                 if b" 200 " in probe.recv(100):
                     break
             time.sleep(0.1)
+        else:
+            raise RuntimeError("the service did not become ready")
         yield ("127.0.0.1", port), process
     finally:
         process.terminate()
@@ -351,7 +353,7 @@ def swaps(model: Path, texts: Sequence[str], count: int) -> None:
                 process.send_signal(signal.SIGHUP)
                 while versions < i:
                     time.sleep(0.02)
-                    versions = _metric(address, "lightdxml_model_swaps")
+                    versions = _metric(address, "lightdxml_model_reloads_total")
             stop = True
             load.join()
             seconds, after = time.perf_counter() - start, resident_mb(process)

@@ -194,14 +194,16 @@ class Predictor:
         texts = [X] if isinstance(X, str) else X
         return outputs.as_matrix(self.model, *self.rank(texts, k, tail=tail, include=include, exclude=exclude))
 
-    def explain(self, X: Any, k: int = 5, *, tail: float = 0.0, include: Labels = None, exclude: Labels = None) -> Any:
+    def explain(
+        self, X: Any, k: int = 5, *, tail: float = 0.0, ids: Ids = None, include: Labels = None, exclude: Labels = None
+    ) -> Any:
         """Return what every word adds to the probability of each of the k best labels: see `lightdxml.model.explain`.
 
         Parameters
         ----------
         X
             Texts or a matrix, for a list of explanations each; or a single text, for its explanations alone.
-        k, tail, include, exclude
+        k, tail, ids, include, exclude
             As in `predict`.
         """
         _check_k(k)
@@ -211,7 +213,8 @@ class Predictor:
             texts = texts_of([X] if isinstance(X, str) else X)
             features = self._features(X if texts is None else texts)
             k = min(int(k), self.model.n_labels)
-            rows = explaining.explain(self.model, features, k, float(tail), allowed, texts)
+            own = self._own(ids, features.shape[0])
+            rows = explaining.explain(self.model, features, k, float(tail), allowed, texts, own)
         return rows[0] if isinstance(X, str) else rows
 
     def _features(self, X: Any) -> csr_matrix | FeatureRows:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lightdxml import Predictor
+from lightdxml import Predictor, __version__
 from tests.support.serving import Running
 
 
@@ -80,12 +80,13 @@ def test_suggestions_show_the_way_to_the_top_of_the_hierarchy(server: Running) -
 
 def test_explanations_add_up_and_say_where_words_are(server: Running) -> None:
     text = "😀 Purring CAT: a purring cat!"
-    (label,) = server.post("/api/models/pets/explain", json={"text": text, "k": 1}).json()["labels"]
+    answer = server.post("/api/models/pets/explain", json={"text": text, "k": 1}).json()
+    (label,) = answer["labels"]
     assert label["label"] == "cat"
     assert label["base"] + sum(word["adds"] for word in label["words"]) == pytest.approx(label["score"], abs=1e-4)
-    places = {word["word"]: [text[begin:end] for begin, end in word["places"]] for word in label["words"]}
-    assert places["cat"] == ["CAT", "cat"]
-    assert places["purring"] == ["Purring", "purring"]
+    assert {word["word"] for word in label["words"]} <= set(answer["positions"])
+    found = {word: [text[begin:end] for begin, end in some] for word, some in answer["positions"].items()}
+    assert (found["cat"], found["purring"]) == (["CAT", "cat"], ["Purring", "purring"])
 
 
 def test_suggestions_and_explanations_are_of_the_same_labels(server: Running) -> None:
@@ -128,8 +129,11 @@ def test_lines_are_answered_while_others_still_arrive(server: Running) -> None:
         connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n")
         batch = b'{"text": "a cat"}\n' * 32
         connection.sendall(b"%x\r\n%s\r\n" % (len(batch), batch))
-        while b"labels" not in received.readline():
-            pass
+        for line in received:
+            if b"labels" in line:
+                break
+        else:
+            pytest.fail("the connection was closed")
         connection.sendall(b"0\r\n\r\n")
         assert received.readline()
 
@@ -166,7 +170,10 @@ def test_metrics_count_requests_batches_and_models(server: Running) -> None:
     server.post("/v1/projects/pets/suggest", data={"text": "a cat"})
     assert (value(counted), value("lightdxml_batch_documents_sum")) == (before[0] + 1, before[1] + 1)
     version = server.service.models["pets"].version
-    assert f'model="pets",version="{version}"' in server.get("/metrics").text
+    assert (
+        f'lightdxml_model_info{{lightdxml="{__version__}",model="pets",version="{version}"}} 1.0'
+        in server.get("/metrics").text
+    )
     assert value("lightdxml_ready") == 1
 
 

@@ -122,14 +122,28 @@ def test_requests_that_wait_too_long_are_refused() -> None:
         batcher, work = Batcher(1, timeout=0.05), Recorder()
         first = asyncio.ensure_future(batcher.run("key", work, [0]))
         await until(lambda: work.batches)
-        late = asyncio.ensure_future(batcher.run("key", work, [1]))
-        await asyncio.sleep(0.1)
-        work.go.set()
         with pytest.raises(Problem, match="waited too long") as refused:
-            await late
+            await batcher.run("key", work, [1])
         assert refused.value.status_code == 503
+        assert not work.go.is_set(), "it is refused although no thread is free"
+        work.go.set()
         assert await first == [0]
+        assert batcher.waiting == 0
         assert work.batches == [[0]]
+
+    asyncio.run(main())
+
+
+def test_a_thread_that_cannot_be_started_loses_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        batcher, work = Batcher(1), Recorder()
+        work.go.set()
+        with monkeypatch.context() as broken:
+            broken.setattr(batcher._pool, "submit", lambda *_: (_ for _ in ()).throw(RuntimeError("no threads")))
+            with pytest.raises(Problem, match="no thread can be started") as refused:
+                await batcher.run("key", work, [1])
+        assert refused.value.status_code == 503
+        assert await batcher.run("key", work, [2]) == [20]
 
     asyncio.run(main())
 

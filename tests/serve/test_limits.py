@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from lightdxml.progress import peak_memory
 from lightdxml.serve.bodies import FORM, parse_form
-from tests.support.serving import Running, running
+from tests.support.serving import Running, running, wait_until
 
 SUGGEST = "/v1/projects/pets/suggest"
 BATCH = "/v1/projects/pets/suggest-batch"
 OWN = "/api/models/pets/suggest"
 JSON = {"Content-Type": "application/json"}
+TENSOR = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a cat"]}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +39,8 @@ def still_works(server: Running) -> bool:
     [
         (SUGGEST, {"data": {"limit": 3}}, 400, "text is missing or empty"),
         (SUGGEST, {"data": {"text": " \n"}}, 400, "text is missing or empty"),
-        (SUGGEST, {"data": {"text": "a", "limit": -1}}, 400, "limit is '-1': it must be an integer from 0 to 1000"),
-        (SUGGEST, {"data": {"text": "a", "limit": "9" * 5000}}, 400, "it must be an integer from 0 to 1000"),
+        (SUGGEST, {"data": {"text": "a", "limit": -1}}, 400, "limit is '-1': it must be an integer of at least 0"),
+        (SUGGEST, {"data": {"text": "a", "limit": "1e3"}}, 400, "limit is '1e3': it must be an integer of at least 0"),
         (SUGGEST, {"data": {"text": "a", "threshold": 2}}, 400, "threshold is '2': it must be a number from 0 to 1"),
         (SUGGEST, {"data": {"text": "a", "threshold": "nan"}}, 400, "threshold is 'nan'"),
         (SUGGEST, {"data": b"text=%ff", "headers": {"Content-Type": FORM}}, 400, "the form is not UTF-8"),
@@ -58,7 +60,7 @@ def still_works(server: Running) -> bool:
         (BATCH, {"data": b'{"documents": ["\xff"]}', "headers": JSON}, 400, "JSON"),
         (BATCH, {"data": b"{", "headers": JSON}, 400, "JSON"),
         (BATCH, {"data": {"text": "a"}}, 415, "send application/json"),
-        (OWN, {"json": {"text": ""}}, 400, "text: string should have at least 1 character"),
+        (OWN, {"json": {"text": ""}}, 400, "text: string should match pattern"),
         (OWN, {"json": {"text": "a", "k": 0}}, 400, "k: input should be greater than or equal to 1"),
         (OWN, {"json": {"text": "a", "k": 1001}}, 400, "k: input should be less than or equal to 1000"),
         (OWN, {"json": {"text": "a", "tail": 2}}, 400, "tail: input should be less than or equal to 1"),
@@ -67,6 +69,12 @@ def still_works(server: Running) -> bool:
         (OWN, {"json": {"text": "a", "include": ["horse"]}}, 400, "there is no label 'horse' to include"),
         (OWN, {"data": b'{"text": NaN}', "headers": JSON}, 400, "text"),
         (OWN, {"data": b'{"text": "a", "tail": NaN}', "headers": JSON}, 400, "tail"),
+        (OWN, {"json": {"text": " \n"}}, 400, "text: string should match pattern"),
+        (OWN, {"json": {"text": "a", "include": ["x\ny" * 100_000]}}, 400, "there is no label"),
+        ("/api/models/pets/explain", {"json": {"text": "a " * 100_000}}, 400, "at most 100000 characters"),
+        ("/v2/models/pets/infer", {"json": {"inputs": [TENSOR | {"shape": [2, 3]}]}}, 400, "does not fit 1 texts"),
+        ("/v2/models/pets/infer", {"json": {"inputs": [TENSOR | {"shape": [1] * 99}]}}, 400, "shape: list should"),
+        ("/v1/projects/pets/learn", {"data": b"[" * 100_000}, 403, "does not allow"),
         ("/api/models/pets/suggest-lines", {"json": {"text": "a"}}, 415, "send application/jsonl"),
         ("/v1/detect-language", {"json": {"text": "a", "languages": ["xx"]}}, 400, "not supported"),
         ("/v1/detect-language", {"json": {"text": "a", "languages": []}}, 400, "languages"),
@@ -153,6 +161,33 @@ def test_preflight_requests_need_no_token(strict: Running) -> None:
     assert requests.options(strict.url + SUGGEST, headers=asked, timeout=30).status_code == 200
 
 
+def test_a_limit_above_the_largest_is_the_largest(server: Running) -> None:
+    for limit in ("5000", "9" * 5000):
+        assert server.post(SUGGEST, data={"text": "cat dog cow", "limit": limit}).status_code == 200
+    batch = server.post(f"{BATCH}?limit=5000", json={"documents": [{"text": "cat dog cow"}]})
+    assert len(batch.json()[0]["results"]) == 3
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//v1/projects", "/static/../v1/projects", "/static/..%2fv1/projects", "/v1/projects?x=/static/", "/api/models"],
+)
+def test_no_path_leads_around_the_token(strict: Running, path: str) -> None:
+    with strict.connect() as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
+        answer = _received(connection)
+    assert answer.startswith((b"HTTP/1.1 401", b"HTTP/1.1 404"))
+    assert b"pets" not in answer
+
+
+def test_head_is_answered_as_get_without_a_body(server: Running) -> None:
+    import requests
+
+    for path in ("/", "/v2/health/ready", "/v1/projects"):
+        answer = requests.head(server.url + path, timeout=30)
+        assert (answer.status_code, answer.content) == (200, b"")
+
+
 def _received(connection: socket.socket) -> bytes:
     """Return all that a connection receives until it is closed."""
     parts = []
@@ -177,8 +212,29 @@ def test_a_flood_of_headers_is_cut_off(server: Running, flood: bytes) -> None:
         except ConnectionError:
             pass
         answer = _received(connection)
+    # The answer is lost if the client is still sending when the connection is closed.
     assert answer == b"" or answer.startswith(b"HTTP/1.1 431")
     assert still_works(server)
+
+
+def test_headers_that_are_a_little_too_long_are_refused_in_one_sentence(server: Running) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"GET /v1/ HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 64_000)
+        answer = _received(connection)
+    assert answer.startswith(b"HTTP/1.1 431")
+    assert b"the headers have more than 64,000 bytes" in answer
+
+
+def test_trailers_take_no_memory(server: Running) -> None:
+    with server.connect() as connection:
+        head = b"POST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n"
+        connection.sendall(head + b"content-type: application/x-www-form-urlencoded\r\n\r\n5\r\ntext=\r\n0\r\n")
+        before = peak_memory()["peak_mb"]
+        for _ in range(100):
+            connection.sendall(b"a:b\r\n" * 20_000)
+        connection.sendall(b"\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert peak_memory()["peak_mb"] - before < 100
 
 
 @pytest.mark.parametrize(
@@ -195,7 +251,64 @@ def test_a_request_that_never_ends_is_given_up(strict: Running, sent: bytes) -> 
         connection.sendall(sent)
         answer = _received(connection)
     assert answer.startswith(b"HTTP/1.1 408")
+    assert b"did not arrive within 1 seconds" in answer
     assert 0.5 < time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /v2/health/live HTTP/1.1\r\nhost: x\r\n\r\nPOST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\n"
+        b"content-length: 1000\r\n\r\n",
+        b"POST /nope/suggest-lines HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\nx",
+    ],
+    ids=["pipelined", "rejected stream"],
+)
+def test_no_request_holds_its_connection_forever(strict: Running, sent: bytes) -> None:
+    with strict.connect() as connection:
+        connection.settimeout(10)
+        connection.sendall(sent)
+        time.sleep(0.3)
+        connection.sendall(b"x")
+        assert _received(connection).startswith(b"HTTP/1.1 ")
+
+
+def test_a_stream_whose_client_does_not_read_is_given_up(strict: Running) -> None:
+    head = (
+        b"POST /api/models/pets/suggest-lines HTTP/1.1\r\nhost: x\r\ncontent-type: application/jsonl\r\n"
+        b"authorization: Bearer another-long-token\r\ncontent-length: 1000000000\r\n\r\n"
+    )
+    with strict.connect() as connection:
+        connection.settimeout(20)
+        connection.sendall(head)
+        with pytest.raises(ConnectionError):
+            while True:
+                connection.sendall(b'{"text": "a cat and a dog"}\n' * 1000)
+    assert strict.get("/v2/health/live").status_code == 200
+
+
+def test_too_many_large_bodies_at_once_are_refused(strict: Running) -> None:
+    head = (
+        b"POST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n"
+        b"authorization: Bearer another-long-token\r\ncontent-length: 99999\r\n\r\n"
+    )
+    connections = [strict.connect() for _ in range(30)]
+    try:
+        for connection in connections:
+            connection.sendall(head + b"text=" + b"a" * 90_000)
+        wait_until(lambda: any(_first_line(one).startswith(b"HTTP/1.1 503") for one in connections), 10)
+    finally:
+        for connection in connections:
+            connection.close()
+    wait_until(lambda: strict.service.body_bytes == 0, 10)
+
+
+def _first_line(connection: socket.socket) -> bytes:
+    connection.settimeout(0.01)
+    try:
+        return connection.recv(100, socket.MSG_PEEK)
+    except TimeoutError:
+        return b""
 
 
 def test_a_connection_without_a_request_is_closed_after_a_while(strict: Running) -> None:
@@ -212,7 +325,9 @@ def test_requests_may_follow_each_other_on_one_connection(strict: Running) -> No
             connection.sendall(b"GET /v2/health/live HTTP/1.1\r\nhost: x\r\n\r\n")
             answer = b""
             while not answer.endswith(b'{"live":true}'):
-                answer += connection.recv(10_000)
+                part = connection.recv(10_000)
+                assert part, "the connection was closed"
+                answer += part
             assert answer.startswith(b"HTTP/1.1 200")
 
 

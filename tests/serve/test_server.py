@@ -123,6 +123,8 @@ def test_a_watched_model_is_exchanged_and_a_damaged_one_is_not(
         (damaged / "arrays.safetensors").write_bytes(b"nothing")
         replace_model(folder, damaged)
         wait_until(lambda: any("was not reloaded" in line for line in service.notes))
+        time.sleep(2.5)
+        assert sum("was not reloaded" in line for line in service.notes) == 1, "it is tried once"
         assert service.suggest().json()["results"][0]["label"] == "dog"
         assert service.log == []
 
@@ -182,9 +184,25 @@ def test_tokens_come_from_a_file_and_must_be_hard_to_guess(plain_folder: Path, t
     with serving(plain_folder, "--token-file", tokens) as service:
         assert service.suggest().status_code == 401
         assert service.suggest(headers={"Authorization": "Bearer the-token-of-the-catalog"}).status_code == 200
-    tokens.write_text("1234\n")
-    found = run_process("serve", plain_folder, "--token-file", tokens)
-    assert "guessable" in found.stderr
+    for content, reason in (("1234\n", "too short"), ("# none\n", "has no tokens")):
+        tokens.write_text(content)
+        found = run_process("serve", plain_folder, "--token-file", tokens)
+        assert (found.returncode, found.stderr.count("\n")) == (1, 1)
+        assert reason in found.stderr
+
+
+def test_tokens_come_from_the_environment_and_an_empty_one_is_an_error(
+    plain_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lightdxml.cli.serve import _tokens
+
+    monkeypatch.setenv("LIGHTDXML_TOKENS", "the-token-of-the-catalog, another-long-token")
+    assert _tokens(None) == ("the-token-of-the-catalog", "another-long-token")
+    with pytest.raises(ValueError, match="give one of them"):
+        _tokens(plain_folder)
+    monkeypatch.setenv("LIGHTDXML_TOKENS", "")
+    with pytest.raises(ValueError, match="LIGHTDXML_TOKENS has no tokens"):
+        _tokens(None)
 
 
 def test_until_models_are_loaded_the_service_lives_but_is_not_ready(plain_folder: Path, monkeypatch: Any) -> None:

@@ -57,6 +57,7 @@ def running(folders: Mapping[str, Path], **options: Any) -> Iterator[Running]:
         server.stop()
         thread.join(60)
         listener.close()
+        assert not thread.is_alive(), "the server did not stop"
 
 
 def wait_until(condition: Any, seconds: float = 20.0) -> None:

@@ -14,6 +14,8 @@ from lightdxml.cli.output import NJobs, note, seconds_of, warn
 
 _PANEL = "Limits"
 _TOKENS = "LIGHTDXML_TOKENS"
+# Characters of a token that is hard to guess.
+_SHORTEST = 16
 
 
 def run(
@@ -29,35 +31,39 @@ def run(
     host: Annotated[str, typer.Option(help="Address to listen on. `0.0.0.0` lets other machines in.")] = "127.0.0.1",
     n_jobs: NJobs = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="Look every second for models that were replaced. SIGHUP looks once.")
+        bool, typer.Option("--reload", help="Check every second for replaced models. SIGHUP checks once.")
     ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help=f"Clients must send one of the tokens in this file, one per line (or in {_TOKENS}, with commas).",
+            help=f"File of bearer tokens, one per line: clients must send one. Or set {_TOKENS}, with commas.",
             show_default=False,
         ),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="URL", help="Web site whose pages may ask. Repeatable. Default: all.", show_default=False),
+        typer.Option(
+            metavar="URL",
+            help="Web site whose pages may call the API (CORS). Repeatable. Default: all.",
+            show_default=False,
+        ),
     ] = None,
     access_log: Annotated[bool, typer.Option(help="Log each request as a line of JSON.")] = True,
     queue: Annotated[
-        int, typer.Option(help="Documents that may wait; more get 429.", min=1, rich_help_panel=_PANEL)
+        int, typer.Option(help="Most documents in the queue; further requests get 429.", min=1, rich_help_panel=_PANEL)
     ] = 512,
     timeout: Annotated[
-        str, typer.Option(help="How long a request may take to arrive, or wait.", rich_help_panel=_PANEL)
+        str, typer.Option(help="How long a request may take to arrive, or wait in the queue.", rich_help_panel=_PANEL)
     ] = "30s",
     max_body: Annotated[
-        str, typer.Option(help="Largest body of a request; larger ones get 413.", rich_help_panel=_PANEL)
+        str, typer.Option(help="Largest request body; larger ones get 413.", rich_help_panel=_PANEL)
     ] = "10MB",
 ) -> None:
     """Serve models over HTTP: a page for people, Annif's REST API for programs, and an API with all options.
 
     The page is at `/`, the description of both APIs at `/v1/ui/`, metrics for Prometheus at `/metrics`, health at
-    `/v2/health/ready`. SIGTERM and Ctrl-C answer the requests that have begun.
+    `/v2/health/ready`. SIGTERM and Ctrl-C finish running requests first.
 
     Example: `lightdxml serve my-model`
     """
@@ -93,7 +99,7 @@ def run(
     shown, number = listener.getsockname()[:2]
     address = f"http://[{shown}]:{number}" if ":" in shown else f"http://{shown}:{number}"
     if not _is_loopback(shown) and not options.tokens:
-        warn(f"whoever can reach {address} can use it: --token-file asks for a token")
+        warn(f"anyone who can reach {address} can use it: require a token with --token-file")
 
     def on_ready() -> None:
         names = ", ".join(f"{one.id} ({one.model.n_labels:,} labels)" for one in service.models)
@@ -106,15 +112,18 @@ def run(
 
 def _tokens(file: Path | None) -> tuple[str, ...]:
     """Return the tokens of a file, or of the environment; none if neither is given."""
+    given = os.environ.get(_TOKENS)
+    if file is not None and given is not None:
+        raise ValueError(f"there are tokens in {file} and in {_TOKENS}: give one of them")
     if file is not None:
         lines = file.read_text("utf-8").splitlines()
         tokens = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-        if not tokens:
-            raise ValueError(f"{file} has no tokens: write one per line")
     else:
-        tokens = [token.strip() for token in os.environ.get(_TOKENS, "").split(",") if token.strip()]
-    if short := [token for token in tokens if len(token) < 16 or not token.isascii()]:
-        raise ValueError(f"{len(short)} of the tokens are guessable or not ASCII: give at least 16 characters each")
+        tokens = [token.strip() for token in (given or "").split(",") if token.strip()]
+    if not tokens and (file is not None or given is not None):
+        raise ValueError(f"{file or _TOKENS} has no tokens: give at least one, or leave it out")
+    if short := [token for token in tokens if len(token) < _SHORTEST or not token.isascii()]:
+        raise ValueError(f"{len(short)} of the tokens are too short or not ASCII: give at least {_SHORTEST} characters")
     return tuple(tokens)
 
 

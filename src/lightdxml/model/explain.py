@@ -65,12 +65,13 @@ def explain(
     tail: float = 0.0,
     allowed: NDArray[np.bool_] | None = None,
     texts: Texts | Sequence[str] | None = None,
+    own: NDArray[np.int32] | None = None,
 ) -> list[list[Explanation]]:
     """Return explanations of the k best labels of each document, among those that are allowed.
 
-    `texts` are the documents if they are texts.
+    `texts` are the documents if they are texts, `own` the labels that they are themselves.
     """
-    labels, scores = predict(model, X, k, tail, allowed=allowed)
+    labels, scores = predict(model, X, k, tail, own, allowed)
     written: Sequence[Mapping[str, str]] = [{}] * X.shape[0]
     if texts is not None and model.vectorizer is not None:
         written = written_terms(texts, model.vectorizer.settings)

@@ -58,7 +58,7 @@ def branches(model: Model, concepts: Iterable[str], option: str) -> list[str]:
     vocabulary = model.vocabulary
     if vocabulary is None or not any(concept.broader for concept in vocabulary.concepts):
         raise ValueError(f"{option} needs a vocabulary with a hierarchy, and the model has none: SKOS files have one")
-    return [one for uri in vocabulary.uris(above) for one in sorted(vocabulary.branch(uri))]
+    return sorted(set().union(*(vocabulary.branch(uri) for uri in set(vocabulary.uris(above)))))
 
 
 def _ids(model: Model, labels: str | int | Iterable[str | int], rule: str) -> list[int]:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lightdxml import __version__
-from lightdxml.serve.bodies import FORM, fraction, integer, json_only, media_type, parse_form
+from lightdxml.serve.bodies import FORM, JSON, fraction, integer, json_only, media_type, parse_form
 from lightdxml.serve.labels import check_language, label_json
 from lightdxml.serve.problems import Problem
 from lightdxml.serve.queries import MOST_LABELS, Document, Found, SuggestOptions, suggest
@@ -19,8 +19,7 @@ from lightdxml.serve.schemas import (
     AnnifDocuments,
     ApiInfo,
     BatchResults,
-    IndexedDocument,
-    LanguageQuestion,
+    LanguageRequest,
     LanguageScores,
     Project,
     Projects,
@@ -40,10 +39,32 @@ _FORM_SCHEMA = {
                     "required": ["text"],
                     "properties": {
                         "text": {"type": "string", "minLength": 1},
-                        "limit": {"type": "integer", "minimum": 0, "maximum": MOST_LABELS, "default": _LIMIT},
+                        "limit": {"type": "integer", "minimum": 0, "default": _LIMIT},
                         "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
-                        "language": {"type": "string", "description": "The language of labels; empty for the usual."},
+                        "language": {"type": "string", "description": "The language of labels; empty for the default."},
                         "metadata_title": {"type": "string", "description": "The title of the document."},
+                    },
+                }
+            }
+        },
+    }
+}
+_LEARN_SCHEMA = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "text": {"type": "string"},
+                            "subjects": {
+                                "type": "array",
+                                "items": {"type": "object", "properties": {"uri": {"type": "string"}}},
+                            },
+                        },
                     },
                 }
             }
@@ -113,7 +134,7 @@ async def suggest_batch(
     project_id: str,
     body: AnnifDocuments,
     service: _service,
-    limit: Annotated[int, Query(ge=0, le=MOST_LABELS)] = _LIMIT,
+    limit: Annotated[int, Query(ge=0)] = _LIMIT,
     threshold: Annotated[float, Query(ge=0, le=1)] = 0.0,
     language: str | None = None,
 ) -> Response:
@@ -121,7 +142,7 @@ async def suggest_batch(
     served = service.models[project_id]
     shown = check_language(served, language)
     documents = [Document(one.text, _title(one.metadata)) for one in body.documents]
-    rows = await suggest(service.batcher, served, documents, SuggestOptions(limit, threshold))
+    rows = await suggest(service.batcher, served, documents, SuggestOptions(min(limit, MOST_LABELS), threshold))
     answers = [
         f'{{"results": {_results(served, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
         for one, found in zip(body.documents, rows, strict=True)
@@ -133,10 +154,11 @@ async def suggest_batch(
     "/projects/{project_id}/learn",
     status_code=204,
     response_class=Response,
-    responses=problems(400, 403, 404, 408, 413, 415, 503),
-    dependencies=[Depends(json_only)],
+    response_model=None,
+    responses=problems(403, 404, 413, 503),
+    openapi_extra=_LEARN_SCHEMA,
 )
-async def learn(project_id: str, body: list[IndexedDocument], service: _service) -> None:
+async def learn(project_id: str, service: _service) -> Response:
     """Learn from documents with their correct labels, if the server allows it."""
     served = service.models[project_id]
     raise Problem(403, f"the server does not allow {served.id} to learn")
@@ -145,15 +167,15 @@ async def learn(project_id: str, body: list[IndexedDocument], service: _service)
 @router.post(
     "/detect-language",
     response_model=LanguageScores,
-    responses=problems(400, 408, 413, 415, 503),
+    responses=problems(400, 408, 413, 415, 429, 503),
     dependencies=[Depends(json_only)],
 )
-async def detect_language(body: LanguageQuestion, service: _service) -> dict[str, Any]:
+async def detect_language(body: LanguageRequest, service: _service) -> dict[str, Any]:
     """Detect the language of a text among some candidates."""
     from lightdxml.text.languages import language_shares
 
     try:
-        (shares,) = await service.batcher.run(
+        (shares,) = await service.detector.run(
             object(), lambda texts: [language_shares(text, body.languages) for text in texts], [body.text]
         )
     except ImportError as error:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from lightdxml.data.dataset import Texts
 from lightdxml.serve.batching import BATCH
 from lightdxml.serve.bodies import LINES, json_only, media_type, parse_line, read_lines
 from lightdxml.serve.labels import check_language, described, label_json
@@ -27,7 +27,6 @@ from lightdxml.serve.schemas import (
     SuggestRequest,
 )
 from lightdxml.serve.service import Service, problems, service_of
-from lightdxml.text.written import places, written_terms
 
 _service = Annotated[Service, Depends(service_of)]
 _LINES_SCHEMA = {
@@ -64,7 +63,7 @@ async def suggest_labels(model: str, body: SuggestRequest, service: _service) ->
     language = check_language(served, body.language)
     (found,) = await suggest(service.batcher, served, [body.document()], body.options())
     labels = [described(served, language, j, score) for j, score in found]
-    return _answer(served, labels)
+    return _response(served, labels=labels)
 
 
 @router.post(
@@ -77,21 +76,17 @@ async def explain_labels(model: str, body: ExplainRequest, service: _service) ->
     """Explain the suggested labels: how much each word adds to the probability."""
     served = service.models[model]
     language = check_language(served, body.language)
-    document = body.document()
-    found = await explain(service.batcher, served, document, body.options())
-    where = _places(served, document)
+    found = await explain(service.batcher, served, body.document(), body.options())
     labels = [
         {
             **described(served, language, j, one.score),
             "base": one.base,
             "name_match": one.name_match,
-            "words": [
-                {"word": str(word), "adds": adds, "places": where.get(str(word), [])} for word, adds in one.parts
-            ],
+            "words": [{"word": str(word), "adds": adds} for word, adds in one.parts],
         }
-        for j, one in found
+        for j, one in found.labels
     ]
-    return _answer(served, labels)
+    return _response(served, labels=labels, positions=found.positions)
 
 
 @router.post(
@@ -119,7 +114,7 @@ async def suggest_lines(
     if media_type(request) not in LINES:
         raise Problem(415, f"the body has the type {media_type(request)[:60]!r}: send {LINES[0]}")
     options = SuggestOptions(k, threshold, tail=tail)
-    return _Lines(_lines(request, service, served, options, shown))
+    return _Lines(_lines(request, service, served, options, shown), service.options.timeout)
 
 
 class _Lines(Response):
@@ -128,16 +123,18 @@ class _Lines(Response):
     Starlette's `StreamingResponse` reads from the request to detect disconnects, and would swallow documents.
     """
 
-    def __init__(self, lines: AsyncIterator[bytes]) -> None:
+    def __init__(self, lines: AsyncIterator[bytes], timeout: float) -> None:
         super().__init__(media_type=LINES[0])
         del self.headers["content-length"]
-        self._lines = lines
+        self._lines, self._timeout = lines, timeout
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async for chunk in self._lines:
             if chunk:
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                # A client that does not read must not hold the connection forever.
+                message = {"type": "http.response.body", "body": chunk, "more_body": True}
+                await asyncio.wait_for(send(message), self._timeout)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -152,6 +149,8 @@ async def _lines(
                 yield await _answers(service, served, options, language, waiting)
                 waiting = []
         yield await _answers(service, served, options, language, waiting)
+    except ClientDisconnect:
+        return
     except Problem as problem:
         # Too late for a status code: the response has started.
         yield json.dumps({"error": problem.detail}).encode() + b"\n"
@@ -172,7 +171,9 @@ async def _answers(
         name = content.get("id")
         heads.append(({} if name is None else {"id": name}, len(documents)))
         title = content.get("title")
-        documents.append(Document(content["text"], title if isinstance(title, str) else "", str(name or "")))
+        documents.append(
+            Document(content["text"], title if isinstance(title, str) else "", "" if name is None else str(name))
+        )
     # A running stream waits for room in the queue instead of failing with 429.
     await service.batcher.room(len(documents))
     rows = await suggest(service.batcher, served, documents, options)
@@ -187,17 +188,10 @@ async def _answers(
     return "".join(answers).encode()
 
 
-def _answer(served: ServedModel, labels: list[dict[str, Any]]) -> Response:
-    content = {"model": served.id, "version": served.version, "labels": labels}
-    return Response(json.dumps(content), media_type="application/json")
-
-
-def _places(served: ServedModel, document: Document) -> dict[str, list[tuple[int, int]]]:
-    """Return the positions of words in the text of a document."""
-    vectorizer = served.model.vectorizer
-    assert vectorizer is not None
-    (terms,) = written_terms(Texts([document.text], titles=[document.title]), vectorizer.settings)
-    return places(document.text, terms, vectorizer.settings)
+def _response(served: ServedModel, **content: Any) -> Response:
+    return Response(
+        json.dumps({"model": served.id, "version": served.version, **content}), media_type="application/json"
+    )
 
 
 def _info(served: ServedModel) -> ModelInfo:

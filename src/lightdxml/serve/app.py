@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
@@ -94,11 +94,11 @@ def _add_pages(app: FastAPI, service: Service) -> None:
         return _file("api.html")
 
     @app.get("/v1/ui", include_in_schema=False)
-    async def interface_without_slash(request: Request) -> Response:
+    async def interface_without_slash() -> Response:
         return RedirectResponse("ui/")
 
     @app.get("/v1", include_in_schema=False)
-    async def annif_without_slash(request: Request) -> Response:
+    async def annif_without_slash() -> Response:
         return RedirectResponse("v1/")
 
     @app.get("/static/{name}", include_in_schema=False)
@@ -112,11 +112,15 @@ def _add_pages(app: FastAPI, service: Service) -> None:
 
 def _file(name: str) -> Response:
     """Return a file of the page, by its exact name."""
-    found = {path.name: path for path in _PAGES.iterdir()}.get(name)
-    if found is None:
+    if name not in _files():
         raise HTTPException(404)
-    kind = _TYPES[Path(name).suffix]
-    return Response(found.read_bytes(), media_type=f"{kind}; charset=utf-8")
+    return Response(_files()[name], media_type=f"{_TYPES[Path(name).suffix]}; charset=utf-8")
+
+
+@lru_cache(maxsize=1)
+def _files() -> dict[str, bytes]:
+    """Return all files of the page."""
+    return {path.name: path.read_bytes() for path in _PAGES.iterdir() if Path(path.name).suffix in _TYPES}
 
 
 def _described(app: FastAPI) -> dict[str, Any]:

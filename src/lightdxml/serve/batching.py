@@ -89,6 +89,7 @@ class Batcher:
         self._busy = 0
         self._recent = 1
         self._lingering: asyncio.TimerHandle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
         self._streams: list[asyncio.Future[None]] = []
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lightdxml-batch", initializer=_give_way)
 
@@ -101,8 +102,27 @@ class Batcher:
         job = _Job(key, work, documents, loop.create_future(), loop.time() + self.timeout)
         self._jobs.append(job)
         self.waiting += len(documents)
+        self._watch_deadlines(loop)
         self._start(loop)
         return await job.future
+
+    def _watch_deadlines(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Reject the oldest jobs when they time out, even if no thread becomes idle."""
+        if self._deadline is None and self._jobs:
+            self._deadline = loop.call_at(self._jobs[0].deadline, self._expire, loop)
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._deadline = None
+        while self._jobs and self._jobs[0].deadline <= loop.time():
+            self._reject(self._jobs.popleft())
+        self._wake_streams()
+        self._watch_deadlines(loop)
+
+    def _reject(self, job: _Job) -> None:
+        """Drop a job that has timed out, or whose request is gone."""
+        self.waiting -= len(job.documents)
+        if not job.future.done():
+            job.future.set_exception(Problem(503, "the request waited too long: try again later", RETRY_AFTER))
 
     def check_room(self, documents: int = 1) -> None:
         """Raise a `Problem` if the queue has no room for this many documents."""
@@ -117,7 +137,16 @@ class Batcher:
         while not self._has_room(documents):
             taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._streams.append(taken)
-            await taken
+            try:
+                await asyncio.wait_for(taken, self.timeout)
+            except asyncio.TimeoutError as error:
+                raise Problem(503, "the request waited too long: try again later", RETRY_AFTER) from error
+
+    def _wake_streams(self) -> None:
+        for stream in self._streams:
+            if not stream.done():
+                stream.set_result(None)
+        self._streams.clear()
 
     def close(self) -> None:
         """Stop the threads and drop the queue."""
@@ -146,10 +175,18 @@ class Batcher:
             return
         self._busy += 1
         documents = [document for job in batch for document in job.documents]
-        # More than one document in progress means load.
-        self._recent = len(documents) + self._busy - 1
+        # More than one request in progress means load.
+        self._recent = len(batch) + self._busy - 1
         self.on_batch(len(documents))
-        done = loop.run_in_executor(self._pool, batch[0].work, documents)
+        try:
+            done = loop.run_in_executor(self._pool, batch[0].work, documents)
+        except RuntimeError as error:  # The system allows no more threads, or the server stops.
+            self._busy -= 1
+            for job in batch:
+                job.future.set_exception(
+                    Problem(503, f"no thread can be started ({error}): try again later", RETRY_AFTER)
+                )
+            return
         done.add_done_callback(lambda future: self._finish(loop, batch, future))
 
     def _take(self, now: float, most: int) -> list[_Job]:
@@ -158,10 +195,8 @@ class Batcher:
         left: deque[_Job] = deque()
         size = 0
         for job in self._jobs:
-            if job.future.done() or job.deadline < now:
-                self.waiting -= len(job.documents)
-                if not job.future.done():
-                    job.future.set_exception(Problem(503, "the request waited too long: try again later", RETRY_AFTER))
+            if job.future.done() or job.deadline <= now:
+                self._reject(job)
             elif not batch or (job.key == batch[0].key and size + len(job.documents) <= most):
                 batch.append(job)
                 size += len(job.documents)
@@ -169,10 +204,7 @@ class Batcher:
             else:
                 left.append(job)
         self._jobs = left
-        for stream in self._streams:
-            if not stream.done():
-                stream.set_result(None)
-        self._streams.clear()
+        self._wake_streams()
         return batch
 
     def _finish(self, loop: asyncio.AbstractEventLoop, batch: list[_Job], done: asyncio.Future[Sequence[Any]]) -> None:

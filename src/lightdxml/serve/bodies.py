@@ -75,19 +75,18 @@ def _unquoted(text: bytes) -> str:
 
 
 def integer(fields: dict[str, str], name: str, default: int, most: int) -> int:
-    """Return a form field as an integer from 0 to `most`.
+    """Return a form field as an integer of at least 0; `most` if it is larger.
 
-    >>> integer({"limit": "3"}, "limit", 10, 1000), integer({"limit": ""}, "limit", 10, 1000)
-    (3, 10)
+    >>> integer({"limit": "3"}, "limit", 10, 1000), integer({"limit": "5000"}, "limit", 10, 1000)
+    (3, 1000)
     """
     text = fields.get(name, "").strip()
     if not text:
         return default
-    # Check the length first: converting very long digit strings is slow.
-    value = int(text) if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) else -1
-    if not 0 <= value <= most:
-        raise Problem(400, f"{name} is {text[:20]!r}: it must be an integer from 0 to {most}")
-    return value
+    if not (text.isascii() and text.isdecimal()):
+        raise Problem(400, f"{name} is {text[:20]!r}: it must be an integer of at least 0")
+    # Converting very long digit strings is slow.
+    return most if len(text) > len(str(most)) else min(most, int(text))
 
 
 def fraction(fields: dict[str, str], name: str, default: float) -> float:
@@ -113,7 +112,7 @@ async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIte
 
     Raises a `Problem` if a line is longer than `longest` bytes, or no data arrives for `timeout` seconds.
     """
-    chunks, rest = request.stream(), b""
+    chunks, pending = request.stream(), bytearray()
     while True:
         try:
             chunk = await asyncio.wait_for(anext(chunks, None), timeout)
@@ -121,14 +120,22 @@ async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIte
             raise Problem(
                 408, f"nothing arrived for {timeout:g} seconds: send documents without long pauses"
             ) from error
-        *lines, rest = ((rest + chunk) if chunk is not None else rest + b"\n").split(b"\n")
-        for line in lines:
+        new, last = len(pending), chunk is None
+        pending += b"\n" if chunk is None else chunk
+        # Only the new bytes can end a line: a long one may arrive in many chunks.
+        while (end := pending.find(b"\n", new)) >= 0:
+            line, new = bytes(pending[:end]), 0
+            del pending[: end + 1]
             if line.strip():
                 yield line
-        if chunk is None:
+        if last:
             return
-        if len(rest) > longest:
+        if len(pending) > longest:
             raise Problem(413, f"a line has more than {longest:,} bytes: split the document")
+
+
+def _reject(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
@@ -138,7 +145,7 @@ def parse_line(line: bytes) -> dict[str, Any]:
     {'text': 'a cat'}
     """
     try:
-        content = json.loads(line)
+        content = json.loads(line, parse_constant=_reject)
     except UnicodeDecodeError as error:
         raise ValueError("the line is not UTF-8") from error
     except (ValueError, RecursionError) as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lightdxml.serve.annif import suggested
@@ -16,6 +17,8 @@ from lightdxml.serve.problems import as_problem, problem_response
 from lightdxml.serve.service import Service
 
 _START, _END = "/v1/projects/", "/suggest"
+# Status in the log of requests whose client is gone, as in nginx.
+_GONE = 499
 _ROUTE = f"{_START}{{project_id}}{_END}"
 _HEADERS = [(b"content-type", b"application/json"), *ANSWER_HEADERS]
 
@@ -48,10 +51,13 @@ class FastPath:
         start = time.perf_counter()
         try:
             self._limits.check(path, headers)
-            body = await self._body(receive)
             kind = bare_type(headers.get(b"content-type", b"").decode("latin-1"))
-            content = b"" if body is None else await suggested(self.service, name, kind, body)
+            with self._limits.limited(receive) as limited:
+                content = await suggested(self.service, name, kind, await _body(limited))
             status, own = 200, [*_HEADERS, (b"content-length", str(len(content)).encode())]
+        except ClientDisconnect:
+            self._observer.record(scope, _ROUTE, _GONE, 0, time.perf_counter() - start)
+            return
         except Exception as error:
             answer = problem_response(as_problem(error))
             status, content, own = answer.status_code, bytes(answer.body), [*answer.raw_headers, *ANSWER_HEADERS]
@@ -59,14 +65,14 @@ class FastPath:
         await send({"type": "http.response.body", "body": content})
         self._observer.record(scope, _ROUTE, status, len(content), time.perf_counter() - start)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """Return the body of a request; None if the client is gone."""
-        receive = self._limits.limited(receive)
-        parts, more = [], True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            parts.append(message.get("body", b""))
-            more = message.get("more_body", False)
-        return b"".join(parts)
+
+async def _body(receive: Receive) -> bytes:
+    """Return the body of a request; raise a `ClientDisconnect` if the client is gone."""
+    parts, more = [], True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
@@ -70,8 +71,10 @@ async def model_ready(model: str, service: _service) -> Response:
 async def infer(model: str, body: InferRequest, service: _service) -> dict[str, Any]:
     """Suggest labels: texts × k URIs and probabilities, padded with empty strings and 0."""
     served = service.models[model]
-    k = body.parameters.k
-    rows = await suggest(service.batcher, served, [Document(text) for text in body.inputs[0].data], SuggestOptions(k))
+    texts, k = body.inputs[0], body.parameters.k
+    if math.prod(texts.shape) != len(texts.data):
+        raise Problem(400, f"shape {texts.shape} does not fit {len(texts.data)} texts")
+    rows = await suggest(service.batcher, served, [Document(text) for text in texts.data], SuggestOptions(k))
     filled = [[*row, *[(-1, 0.0)] * (k - len(row))] for row in rows]
     shape = [len(rows), k]
     uris = ["" if j < 0 else uri_of(served.model, j) for row in filled for j, _ in row]
@@ -79,7 +82,7 @@ async def infer(model: str, body: InferRequest, service: _service) -> dict[str, 
     return {
         "model_name": served.id,
         "model_version": served.version,
-        "id": body.id,
+        **({} if body.id is None else {"id": body.id}),
         "outputs": [
             {"name": "labels", "datatype": "BYTES", "shape": shape, "data": uris},
             {"name": "scores", "datatype": "FP32", "shape": shape, "data": scores},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
@@ -58,16 +58,16 @@ class Metrics:
         counter.inc()
         histogram.observe(seconds)
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield gauges that are computed on each scrape."""
         if self._batcher is not None:
             waiting, capacity = float(self._batcher.waiting), float(self._batcher.capacity)
             yield GaugeMetricFamily("lightdxml_queue_documents", "Documents in the queue.", waiting)
             yield GaugeMetricFamily("lightdxml_queue_capacity", "Capacity of the queue.", capacity)
         yield GaugeMetricFamily("lightdxml_ready", "Whether all models are loaded.", float(self._served.ready))
-        yield GaugeMetricFamily("lightdxml_model_swaps", "Model reloads.", float(self._served.swaps))
+        yield CounterMetricFamily("lightdxml_model_reloads", "Model reloads.", float(self._served.swaps))
         info = GaugeMetricFamily(
-            "lightdxml_model", "Served models and their versions.", labels=("model", "version", "lightdxml")
+            "lightdxml_model_info", "Served models and their versions.", labels=("model", "version", "lightdxml")
         )
         for served in self._served if self._served.ready else ():
             info.add_metric((served.id, served.version, __version__), 1.0)

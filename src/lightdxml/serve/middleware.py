@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hmac
 import json
-import logging
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lightdxml.serve.problems import Problem, problem_response
+from lightdxml.serve.problems import RETRY_AFTER, Problem, problem_response
 from lightdxml.serve.service import Service
 
-_log = logging.getLogger("lightdxml")
+# All bodies together may have this many times as many bytes as one.
+_MAX_BODIES = 20
 # Endpoints that use the batch queue.
 _PREDICTING = ("/suggest", "/suggest-batch", "/explain", "/infer")
 # Paths that need no token: health checks, the API description, and the pages, which ask for the token.
 _PAGES = ("/", "/v1/ui/")
-_OPEN = (*_PAGES, "/v1/openapi.json", "/v2/health/live", "/v2/health/ready")
+_OPEN = (*_PAGES, "/v1/ui", "/v1/openapi.json", "/v2/health/live", "/v2/health/ready")
 _STATIC = "/static/"
 # The streaming endpoint: its request body has no size limit, only its lines have.
 STREAM = "/suggest-lines"
@@ -43,7 +44,7 @@ ANSWER_HEADERS = [_NO_SNIFFING, (b"cache-control", b"no-store")]
 
 
 class Limits:
-    """Rejects requests without a valid token, too large requests, and requests while the queue is full.
+    """Rejects requests without a valid token, requests that are too large, and requests while the queue is full.
 
     Parameters
     ----------
@@ -67,8 +68,11 @@ class Limits:
         except Problem as problem:
             await problem_response(problem)(scope, receive, send)
             return
-        is_stream = scope["path"].endswith(STREAM)
-        await self.app(scope, receive if is_stream else self.limited(receive), send)
+        if scope["path"].endswith(STREAM):
+            await self.app(scope, receive, send)
+            return
+        with self.limited(receive) as limited:
+            await self.app(scope, limited, send)
 
     def check(self, path: str, headers: Mapping[bytes, bytes]) -> None:
         """Raise a `Problem` if the token is not valid, the body is too large, or the queue is full."""
@@ -94,19 +98,27 @@ class Limits:
         if given.isdigit() and (len(given) > 18 or int(given) > most):
             raise Problem(413, f"the body has more than {most:,} bytes: send less at a time")
 
-    def limited(self, receive: Receive) -> Receive:
-        """Wrap `receive` to enforce the body size limit."""
-        most, size = self.service.options.max_body, 0
+    @contextmanager
+    def limited(self, receive: Receive) -> Iterator[Receive]:
+        """Yield a `receive` that limits the size of a body, and of all bodies together."""
+        most, service, size = self.service.options.max_body, self.service, 0
 
         async def limited() -> Message:
             nonlocal size
             message = await receive()
-            size += len(message.get("body", b""))
+            new = len(message.get("body", b""))
+            size += new
+            service.body_bytes += new
             if size > most:
                 raise Problem(413, f"the body has more than {most:,} bytes: send less at a time")
+            if service.body_bytes > _MAX_BODIES * most:
+                raise Problem(503, "too many large requests at once: try again later", RETRY_AFTER)
             return message
 
-        return limited
+        try:
+            yield limited
+        finally:
+            service.body_bytes -= size
 
 
 class Observer:
@@ -128,6 +140,9 @@ class Observer:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            # As GET; the server leaves the body out.
+            scope = {**scope, "method": "GET"}
         start, status, size = time.perf_counter(), 500, 0
         is_page = scope["path"] in _PAGES or scope["path"].startswith(_STATIC)
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 _log = logging.getLogger("lightdxml")
 MEDIA_TYPE = "application/problem+json"
+_MAX_DETAIL = 300
 # Tells clients to retry after a second.
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -38,7 +39,8 @@ class Problem(HTTPException):
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status, detail, dict(headers or {}))
+        # Details may quote the request: on one line, and not all of it.
+        super().__init__(status, " ".join(detail.split())[:_MAX_DETAIL], dict(headers or {}))
 
 
 def problem_body(problem: Problem) -> bytes:

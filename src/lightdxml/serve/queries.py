@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from lightdxml.data.dataset import Texts
 from lightdxml.model.explain import Explanation
 from lightdxml.model.model import Model
-from lightdxml.model.rules import allowed_labels, branches
+from lightdxml.model.rules import branches
 from lightdxml.model.thresholds import thresholds_of
 from lightdxml.predictor import Predictor
 from lightdxml.serve.batching import Batcher
 from lightdxml.serve.labels import name_of
 from lightdxml.serve.problems import Problem
 from lightdxml.serve.registry import ServedModel
+from lightdxml.text.written import positions, written_terms
 
 # The most labels per document. Requests are batched together if they rank to the same depth.
 MOST_LABELS = 1000
@@ -66,6 +67,11 @@ class SuggestOptions:
     exclude_branch: tuple[str, ...] | None = None
 
     @property
+    def rules(self) -> tuple[tuple[str, ...] | None, ...]:
+        """All rules: requests with other rules cannot share a batch."""
+        return self.include, self.exclude, self.include_branch, self.exclude_branch
+
+    @property
     def depth(self) -> int:
         """How many labels to rank: the first k of a longer ranking are the k best."""
         return next(depth for depth in _DEPTHS if self.k <= depth)
@@ -77,47 +83,71 @@ async def suggest(
     """Return the labels of each document that reach the threshold, best first."""
     if options.k == 0 or not documents:
         return [[] for _ in documents]
-    _thresholds(served, options)
-    rules = _rules(served, options)
-    named = tuple((rule, tuple(labels)) for rule, labels in rules.items())
-    key = "suggest", served.id, served.version, options.depth, options.tail, named
+    least = _thresholds(served, options)
+    key = "suggest", served.id, served.version, options.depth, options.tail, options.rules
 
     def rank(together: Sequence[Document]) -> list[Found]:
-        return ranked(served, together, options.depth, options.tail, rules)
+        return ranked(served, together, options)
 
-    return [_kept(served, options, row) for row in await batcher.run(key, rank, documents)]
+    return [_kept(served, row, options.k, least) for row in await batcher.run(key, rank, documents)]
 
 
-def ranked(
-    served: ServedModel, documents: Sequence[Document], depth: int, tail: float, rules: dict[str, Any]
-) -> list[Found]:
+def ranked(served: ServedModel, documents: Sequence[Document], options: SuggestOptions) -> list[Found]:
     """Return the best labels of documents, computed on this thread alone."""
     ids = [document.id for document in documents] if served.model.never_own else None
-    labels, scores = Predictor(served.model, 1).rank(_texts(documents), depth, tail=tail, ids=ids, **rules)
+    rules = _rules(served, options)
+    try:
+        labels, scores = Predictor(served.model, 1).rank(
+            _texts(documents), options.depth, tail=options.tail, ids=ids, **rules
+        )
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
     return [
         [(j, score) for j, score in zip(row, values, strict=True) if j >= 0]
         for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
     ]
 
 
-async def explain(
-    batcher: Batcher, served: ServedModel, document: Document, options: SuggestOptions
-) -> list[tuple[int, Explanation]]:
-    """Return what every word adds to the probability of each label that is suggested, with the label's column."""
-    if options.k == 0:
-        return []
-    _thresholds(served, options)
+class Explained(NamedTuple):
+    """Explanations by label column, and the positions of words in the text."""
+
+    labels: list[tuple[int, Explanation]]
+    positions: dict[str, list[tuple[int, int]]]
+
+
+async def explain(batcher: Batcher, served: ServedModel, document: Document, options: SuggestOptions) -> Explained:
+    """Return what every word adds to the probability of each suggested label."""
+    least = _thresholds(served, options)
+
+    def explained(alone: Sequence[Document]) -> list[Explained]:
+        return [_explained(served, one, options, least) for one in alone]
+
+    found: Explained = (await batcher.run(object(), explained, [document]))[0]
+    return found
+
+
+def _explained(
+    served: ServedModel, document: Document, options: SuggestOptions, least: float | NDArray[np.float32]
+) -> Explained:
+    ids = [document.id] if served.model.never_own else None
     rules = _rules(served, options)
-
-    def explained(alone: Sequence[Document]) -> list[list[Explanation]]:
-        predictor = Predictor(served.model, 1)
-        found: list[list[Explanation]] = predictor.explain(_texts(alone), options.k, tail=options.tail, **rules)
-        return found
-
-    (found,) = await batcher.run(object(), explained, [document])
+    try:
+        (found,) = Predictor(served.model, 1).explain(
+            _texts([document]), options.k, tail=options.tail, ids=ids, **rules
+        )
+    except ValueError as error:
+        raise Problem(400, str(error)) from error
     by_column = {_column(served.model, one): one for one in found}
-    kept = _kept(served, options, [(j, one.score) for j, one in by_column.items()])
-    return [(j, by_column[j]) for j, _ in kept]
+    kept = _kept(served, [(j, one.score) for j, one in by_column.items()], options.k, least)
+    return Explained([(j, by_column[j]) for j, _ in kept], _positions(served.model, document))
+
+
+def _positions(model: Model, document: Document) -> dict[str, list[tuple[int, int]]]:
+    """Return the positions of words in the text of a document."""
+    assert model.vectorizer is not None
+    settings = model.vectorizer.settings
+    (terms,) = written_terms(Texts([document.text], titles=[document.title]), settings)
+    return positions(document.text, terms, settings)
 
 
 def _column(model: Model, one: Explanation) -> int:
@@ -130,10 +160,9 @@ def _texts(documents: Sequence[Document]) -> Texts | list[str]:
     return Texts(bodies, titles=titles) if any(titles) else bodies
 
 
-def _kept(served: ServedModel, options: SuggestOptions, found: Found) -> Found:
+def _kept(served: ServedModel, found: Found, k: int, least: float | NDArray[np.float32]) -> Found:
     """Return those of the first k labels of a document that reach the threshold, as `Predictor.rank` does."""
-    least = _thresholds(served, options)
-    first = found[: options.k]
+    first = found[:k]
     if isinstance(least, float):
         return [one for one in first if one[1] >= least and one[1] > 0]
     groups = served.model.label_groups
@@ -155,7 +184,7 @@ def _thresholds(served: ServedModel, options: SuggestOptions) -> float | NDArray
 
 
 def _rules(served: ServedModel, options: SuggestOptions) -> dict[str, Any]:
-    """Return the rules as `Predictor.rank` takes them; raise a `Problem` if a rule names an unknown label."""
+    """Return the rules as `Predictor.rank` takes them; raise a `Problem` if a branch is not known."""
     rules: dict[str, Any] = {}
     try:
         for rule in ("include", "exclude"):
@@ -163,8 +192,6 @@ def _rules(served: ServedModel, options: SuggestOptions) -> dict[str, Any]:
             if labels is not None or above is not None:
                 below = branches(served.model, [name_of(one) for one in above or ()], f"{rule}_branch")
                 rules[rule] = [*map(name_of, labels or ()), *below]
-        if rules:
-            allowed_labels(served.model, **rules)
     except ValueError as error:
         raise Problem(400, str(error)) from error
     return rules

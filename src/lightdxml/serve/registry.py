@@ -21,7 +21,7 @@ from lightdxml.serve.problems import RETRY_AFTER, Problem
 _log = logging.getLogger("lightdxml")
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _UNKNOWN_LANGUAGE = "und"
-# The most cached values per model. Most are the JSON of a label.
+# The most labels per model whose JSON is cached.
 _CACHED = 1 << 16
 T = TypeVar("T")
 
@@ -114,6 +114,7 @@ class ModelRegistry:
         self.swaps = 0
         self._served: dict[str, ServedModel] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
+        self._failed: dict[str, tuple[int, int] | None] = {}
         self._loading = Lock()
 
     @property
@@ -141,29 +142,40 @@ class ModelRegistry:
                 self._stamps[name] = _stamp(folder)
                 self._served[name] = load_served_model(name, folder)
 
+    def retry(self) -> list[ServedModel]:
+        """Reload as `reload` does, and try again what could not be loaded before."""
+        self._failed.clear()
+        return self.reload()
+
     def reload(self) -> list[ServedModel]:
         """Swap in models whose folders have changed, and return the new versions.
 
         Running requests keep the old version. If a new version cannot be loaded, the old one stays, with a warning.
         """
-        changed: list[ServedModel] = []
         with self._loading:
-            for name, folder in self.folders.items():
-                try:
-                    stamp = _stamp(folder)
-                    if stamp == self._stamps.get(name):
-                        continue
-                    served = load_served_model(name, folder)
-                except (OSError, ValueError, MemoryError) as error:
-                    _log.warning("model %s was not reloaded: %s", name, error)
-                    continue
-                self._stamps[name] = stamp
-                if served.version != self._served[name].version:
-                    self._served[name] = served
-                    self.swaps += 1
-                    changed.append(served)
-                    _log.info("model %s was reloaded, version %s", name, served.version)
-        return changed
+            changed = [self._reloaded(name, folder) for name, folder in self.folders.items()]
+        return [served for served in changed if served is not None]
+
+    def _reloaded(self, name: str, folder: Path) -> ServedModel | None:
+        """Return the new version of a model, now served; None if there is none."""
+        stamp = None
+        try:
+            stamp = _stamp(folder)
+            if stamp in (self._stamps.get(name), self._failed.get(name)):
+                return None
+            served = load_served_model(name, folder)
+        except Exception as error:
+            if self._failed.get(name) != stamp or stamp is None:
+                _log.warning("model %s was not reloaded: %s", name, error)
+            self._failed[name] = stamp
+            return None
+        self._stamps[name] = stamp
+        if served.version == self._served[name].version:
+            return None
+        self._served[name] = served
+        self.swaps += 1
+        _log.info("model %s was reloaded, version %s", name, served.version)
+        return served
 
 
 def load_served_model(name: str, folder: Path) -> ServedModel:

@@ -12,7 +12,10 @@ from lightdxml.serve.queries import MOST_LABELS, Document, SuggestOptions
 MOST_DOCUMENTS = 32
 # Labels that one request explains: each takes some milliseconds.
 MOST_EXPLAINED = 50
+# Characters of a text that is explained: the response has the position of every word.
+MAX_EXPLAINED_TEXT = 100_000
 _MOST_RULES = 10_000
+_MAX_BRANCHES = 100
 
 
 class Strict(BaseModel):
@@ -31,14 +34,14 @@ class ProblemBody(Strict):
 
 
 class ApiInfo(Strict):
-    """What answers."""
+    """Title and version of the API."""
 
     title: str
     version: str
 
 
 class Backend(Strict):
-    """What does the work."""
+    """The backend of a project."""
 
     backend_id: str
 
@@ -112,22 +115,7 @@ class AnnifDocuments(Strict):
     documents: Annotated[list[AnnifDocument], Field(max_length=MOST_DOCUMENTS)]
 
 
-class Subject(Strict):
-    """A label that is right."""
-
-    uri: str
-    label: str | None = None
-
-
-class IndexedDocument(Strict):
-    """A document with its right labels."""
-
-    text: str
-    subjects: list[Subject]
-    metadata: dict[str, Any] | None = None
-
-
-class LanguageQuestion(Strict):
+class LanguageRequest(Strict):
     """A text, and the languages that it may be in, as codes of two or three letters."""
 
     text: str
@@ -148,6 +136,7 @@ class LanguageScores(Strict):
 
 
 Labels = Annotated[list[str] | None, Field(min_length=1, max_length=_MOST_RULES)]
+Branches = Annotated[list[str] | None, Field(min_length=1, max_length=_MAX_BRANCHES)]
 Measure = Literal["auto", "micro-f1", "macro-f1", "samples-f1"]
 Precision = Annotated[str, Field(pattern=r"^precision=0?\.[0-9]*[1-9][0-9]*$", max_length=20)]
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -160,7 +149,7 @@ class SuggestRequest(Strict):
     `exclude` take URIs or names of labels. The `_branch` rules take concepts, and mean all below them, too.
     """
 
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, Field(pattern=r"\S")]
     title: str = ""
     id: str = ""
     k: Annotated[int, Field(ge=1, le=MOST_LABELS)] = 10
@@ -170,15 +159,15 @@ class SuggestRequest(Strict):
     language: str | None = None
     include: Labels = None
     exclude: Labels = None
-    include_branch: Labels = None
-    exclude_branch: Labels = None
+    include_branch: Branches = None
+    exclude_branch: Branches = None
 
     def document(self) -> Document:
         """Return the document."""
         return Document(self.text, self.title, self.id)
 
     def options(self) -> SuggestOptions:
-        """Return what is asked about it."""
+        """Return the options."""
         rules = {
             rule: None if (labels := getattr(self, rule)) is None else tuple(labels)
             for rule in ("include", "exclude", "include_branch", "exclude_branch")
@@ -189,6 +178,7 @@ class SuggestRequest(Strict):
 class ExplainRequest(SuggestRequest):
     """A document whose labels are to be explained."""
 
+    text: Annotated[str, Field(pattern=r"\S", max_length=MAX_EXPLAINED_TEXT)]
     k: Annotated[int, Field(ge=1, le=MOST_EXPLAINED)] = 5
 
 
@@ -215,15 +205,14 @@ class Suggested(Strict):
 
 
 class Part(Strict):
-    """A word, what it adds to the probability, and its places in the text, counted in characters (code points)."""
+    """A word, and how much it adds to the probability."""
 
     word: str
     adds: float
-    places: list[tuple[int, int]]
 
 
 class Explained(Described):
-    """A label whose probability is the sum of `base` and what the words add."""
+    """A label whose probability is the sum of `base` and the contributions of words."""
 
     base: float
     name_match: str | None
@@ -231,11 +220,12 @@ class Explained(Described):
 
 
 class Explanations(Strict):
-    """Why a document gets its labels."""
+    """Why a document gets its labels, and where its words are in the text, counted in code points."""
 
     model: str
     version: str
     labels: list[Explained]
+    positions: dict[str, list[tuple[int, int]]]
 
 
 class ModelInfo(Strict):
@@ -269,7 +259,7 @@ class InferInput(Strict):
 
     name: Literal["text"]
     datatype: Literal["BYTES"]
-    shape: list[int]
+    shape: Annotated[list[int], Field(min_length=1, max_length=2)]
     data: Annotated[list[str], Field(max_length=MOST_DOCUMENTS)]
 
 

@@ -6,11 +6,12 @@ import asyncio
 import contextlib
 import errno
 import gc
-import logging
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable, Coroutine
+from http import HTTPStatus
 from typing import Any
 
 import uvicorn
@@ -18,11 +19,11 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lightdxml.serve.middleware import STREAM
+from lightdxml.serve.problems import MEDIA_TYPE, Problem, problem_body
 from lightdxml.serve.service import Service
 
-_log = logging.getLogger("lightdxml")
 # The most bytes of request line and headers.
-_MOST_HEADER_BYTES = 64_000
+_MAX_HEADER_BYTES = 64_000
 # After a request was rejected, the rest of its body is discarded up to this multiple of the body limit.
 _IGNORED = 20
 # Seconds between checks for changed models.
@@ -46,30 +47,28 @@ class Connection(HttpToolsProtocol):
         """Start the timeout of the first request."""
         super().connection_made(transport)
         self._header_bytes = self._ignored_bytes = 0
-        self._in_headers = True
-        self._arriving: asyncio.TimerHandle | None = None
-        self._expect()
+        self._in_headers, self._is_complete = True, True
+        self._timeout: asyncio.TimerHandle | None = None
+        self._start_timeout()
 
-    def _expect(self) -> None:
-        """Start the timeout for headers and body of a request."""
-        if self._arriving is None:
-            self._arriving = self.loop.call_later(self.service.options.timeout, self._give_up)
+    def _start_timeout(self) -> None:
+        self._stop_timeout()
+        self._timeout = self.loop.call_later(self.service.options.timeout, self._give_up)
 
-    def _has_arrived(self) -> None:
-        if self._arriving is not None:
-            self._arriving.cancel()
-            self._arriving = None
+    def _stop_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timeout."""
-        self._has_arrived()
+        self._stop_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Enforce the header limit, and pass the data on."""
         if self._in_headers:
             self._header_bytes += len(data)
-            self._expect()
         elif self.cycle is not None and self.cycle.response_complete:
             # The request was rejected before it was complete.
             self._ignored_bytes += len(data)
@@ -77,36 +76,71 @@ class Connection(HttpToolsProtocol):
                 self.transport.close()
                 return
         super().data_received(data)
-        if self._in_headers and self._header_bytes > _MOST_HEADER_BYTES and not self.transport.is_closing():
-            self._refuse(431, b"Request Header Fields Too Large")
+        if self._in_headers and self._header_bytes > _MAX_HEADER_BYTES:
+            self._refuse(Problem(431, f"the headers have more than {_MAX_HEADER_BYTES:,} bytes: send fewer"))
+
+    def on_message_begin(self) -> None:
+        """Start the timeout for headers and body of a request."""
+        self._in_headers, self._is_complete = True, False
+        self._start_timeout()
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers after a body are ignored."""
+        if self._in_headers:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Start handling the request. Streams have their own timeout, per chunk."""
         self._in_headers, self._header_bytes = False, 0
         super().on_headers_complete()
         if self.scope["path"].endswith(STREAM):
-            self._has_arrived()
+            self._stop_timeout()
 
     def on_message_complete(self) -> None:
         """Cancel the timeout, and expect the next request."""
-        self._has_arrived()
+        self._stop_timeout()
         super().on_message_complete()
-        self._in_headers, self._ignored_bytes = True, 0
+        self._in_headers, self._is_complete, self._ignored_bytes = True, True, 0
+
+    def on_response_complete(self) -> None:
+        """Limit the time for the rest of a request that was rejected before it was complete."""
+        super().on_response_complete()
+        if not self._is_complete and not self.transport.is_closing():
+            self._start_timeout()
 
     def _give_up(self) -> None:
         """Close the connection, with 408 if a request had started."""
-        self._arriving = None
-        has_begun = bool(self._header_bytes) or not self._in_headers
-        if has_begun and (self.cycle is None or not self.cycle.response_started):
-            self._refuse(408, b"Request Timeout")
+        self._timeout = None
+        if self.pipeline or (
+            self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        ):
+            # An earlier request on this connection is still being answered.
+            self._start_timeout()
+        elif self._is_complete or (not self._in_headers and self.cycle.response_complete):
+            self.transport.close()
         else:
-            self.transport.close()
+            seconds = self.service.options.timeout
+            self._refuse(Problem(408, f"the request did not arrive within {seconds:g} seconds: send it faster"))
 
-    def _refuse(self, status: int, reason: bytes) -> None:
-        if not self.transport.is_closing():
-            content = b"HTTP/1.1 %d %s\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % (status, reason)
-            self.transport.write(content)
-            self.transport.close()
+    def send_400_response(self, msg: str) -> None:
+        """Reject what is not HTTP."""
+        self._refuse(Problem(400, "the request is not valid HTTP: check it"))
+
+    def _refuse(self, problem: Problem) -> None:
+        if self.transport.is_closing():
+            return
+        body, status = problem_body(problem), problem.status_code
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+        self.service.metrics.count("other", "other", status, 0.0)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: some clients ask for HTTP/2 with every request."""
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -188,30 +222,55 @@ class Server:
             tasks.append(loop.create_task(self._watch()))
         # Windows has no SIGHUP, and only the main thread gets signals.
         with contextlib.suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(self._reload())))
+            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(self._retry())))
         await self._uvicorn.serve(sockets=[self.listener])
         for task in tasks:
             task.cancel()
 
     async def _load(self) -> None:
         try:
-            await asyncio.to_thread(self.service.models.load)
+            await _on_daemon_thread(self.service.models.load)
         except Exception as error:
             self._failure = error
             self.stop()
             return
-        # The models live as long as the process: keep the garbage collector from scanning them.
+        # Keep the garbage collector from scanning the models again and again.
         gc.freeze()
         self.on_ready()
 
-    async def _reload(self) -> None:
-        if self.service.models.ready:
-            await asyncio.to_thread(self.service.models.reload)
+    async def _retry(self) -> None:
+        """Reload models that have changed, those too that could not be loaded before."""
+        while not self.service.models.ready:
+            await asyncio.sleep(_POLL)
+        await _on_daemon_thread(self.service.models.retry)
 
     async def _watch(self) -> None:
         while True:
             await asyncio.sleep(_POLL)
-            await self._reload()
+            if self.service.models.ready:
+                await _on_daemon_thread(self.service.models.reload)
+
+
+async def _on_daemon_thread(function: Callable[[], Any]) -> None:
+    """Run a function on a thread that does not keep the process alive: loading a model may take minutes."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def finish(error: Exception | None) -> None:
+        if not done.done():
+            done.set_result(None) if error is None else done.set_exception(error)
+
+    def work() -> None:
+        error = None
+        try:
+            function()
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # The server has stopped meanwhile.
+            loop.call_soon_threadsafe(finish, error)
+
+    threading.Thread(target=work, daemon=True).start()
+    await done
 
 
 def _run_on_loop(config: uvicorn.Config, main: Coroutine[Any, Any, None]) -> None:

@@ -16,6 +16,9 @@ from lightdxml.serve.problems import MEDIA_TYPE
 from lightdxml.serve.registry import ModelRegistry
 from lightdxml.serve.schemas import ProblemBody
 
+# The most texts whose language is being detected.
+_MAX_DETECTIONS = 8
+
 
 @dataclass(frozen=True)
 class ServeOptions:
@@ -30,7 +33,7 @@ class ServeOptions:
     timeout
         Seconds that a request may take to arrive, and that it may wait in the queue.
     max_body
-        The most bytes of a request body, or of a line in a stream.
+        The most bytes of a request body, or of a line in a stream. All bodies together may have 20 times as many.
     tokens
         Valid bearer tokens; empty if clients need none.
     origins
@@ -66,7 +69,10 @@ class Service:
         self.batcher = Batcher(
             thread_count(options.threads), options.queue, options.timeout, self.metrics.batch_size.observe
         )
+        # Dictionaries of languages take seconds to load: they must not block predictions.
+        self.detector = Batcher(1, _MAX_DETECTIONS, options.timeout)
         self.metrics.watch(self.batcher)
+        self.body_bytes = 0
         self.stopping = False
 
     @property

@@ -41,13 +41,13 @@ def written_terms(texts: Texts | Sequence[str], settings: TextOptions) -> list[d
     return found
 
 
-def places(text: str, terms: Mapping[str, str], settings: TextOptions) -> dict[str, list[tuple[int, int]]]:
+def positions(text: str, terms: Mapping[str, str], settings: TextOptions) -> dict[str, list[tuple[int, int]]]:
     """Return where terms are in a text, by their written form: first character, and the one after the last.
 
     `terms` is what `written_terms` returns for a document with this text.
 
     >>> settings = TextOptions(language="en")
-    >>> places("Two Cats, one cat", written_terms(["Two Cats, one cat"], settings)[0], settings)["cats"]
+    >>> positions("Two Cats, one cat", written_terms(["Two Cats, one cat"], settings)[0], settings)["cats"]
     [(4, 8), (14, 17)]
     """
     found: dict[str, list[tuple[int, int]]] = {}

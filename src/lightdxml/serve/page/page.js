@@ -76,10 +76,12 @@ async function ask(question, type, body, signal) {
   return response;
 }
 
-async function labelsOf(question, body, signal) {
+async function answerTo(question, body, signal) {
   const response = await ask(question, "application/json", JSON.stringify(body), signal);
-  return (await response.json()).labels;
+  return response.json();
 }
+
+const labelsOf = async (...question) => (await answerTo(...question)).labels;
 
 /** Run a task, and show its error. The task that ran before is cancelled. */
 async function run(task) {
@@ -150,7 +152,10 @@ function showNone(reason, view = null) {
 /** Find the words behind the suggestions. If this fails, the suggestions stay. */
 async function explain(body, signal) {
   try {
-    const labels = await labelsOf("explain", body, signal);
+    const { labels, positions } = await answerTo("explain", body, signal);
+    for (const word of labels.flatMap(({ words }) => words)) {
+      word.places = Object.hasOwn(positions, word.word) ? positions[word.word] : [];
+    }
     showExplanations(new Map(labels.map((label) => [label.uri, label])));
   } catch (error) {
     if (!signal.aborted) fail(error);
