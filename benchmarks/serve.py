@@ -282,7 +282,7 @@ def beside_annif(model: Path, form: Sequence[str], annif: str, seconds: float) -
     there, requests = (place.hostname or "", place.port or 80), requests_of(place.path, form, FORM)
     rows = []
     for _ in range(2):
-        for clients in (1, 8):
+        for clients in (1, 8, 64):
             other = alone(closed_load, there, requests, clients, seconds)
             with service(model) as (address, _process):
                 here = requests_of("/v1/projects/model/suggest", form, FORM)

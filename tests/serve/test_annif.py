@@ -70,7 +70,7 @@ def test_learning_is_forbidden_unless_it_is_allowed(server: Running) -> None:
 
 
 def test_the_client_of_annif_detects_languages(client: AnnifClient) -> None:
-    found = client.detect_language("the cat sleeps on the sofa", ["fi", "en"])["results"]
+    found = client.detect_language("the cat sleeps on the sofa", ["fi", "en"])["results"]  # type: ignore[no-untyped-call]
     assert found[0] == {"language": "en", "score": 1.0}
     assert {one["language"] for one in found} == {"en", "fi", None}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from lightdxml import Predictor, __version__
-from tests.support.serving import Running
+from tests.support.serving import Running, running
 
 
 def test_models_are_described(server: Running) -> None:
@@ -123,19 +124,40 @@ def test_lines_that_cannot_be_read_disturb_no_others(server: Running) -> None:
     assert found[-1]["labels"][0]["label"] == "dog"
 
 
-def test_lines_are_answered_while_others_still_arrive(server: Running) -> None:
-    head = b"POST /api/models/pets/suggest-lines HTTP/1.1\r\nhost: x\r\ncontent-type: application/jsonl\r\n"
+_STREAM = b"POST /api/models/pets/suggest-lines HTTP/1.1\r\nhost: x\r\ncontent-type: application/jsonl\r\n"
+
+
+def _lines_of(received: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a chunked response that have labels or an error."""
+    return (line for line in received if line.startswith(b"{"))
+
+
+def test_a_line_is_answered_before_the_next_one_arrives(server: Running) -> None:
     with server.connect() as connection, connection.makefile("rb") as received:
-        connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n")
-        batch = b'{"text": "a cat"}\n' * 32
-        connection.sendall(b"%x\r\n%s\r\n" % (len(batch), batch))
-        for line in received:
-            if b"labels" in line:
-                break
-        else:
-            pytest.fail("the connection was closed")
+        connection.sendall(_STREAM + b"transfer-encoding: chunked\r\n\r\n")
+        found = _lines_of(received)
+        for text in (b"a cat", b"a dog"):
+            line = b'{"text": "%s"}\n' % text
+            connection.sendall(b"%x\r\n%s\r\n" % (len(line), line))
+            assert text[2:] in next(found)
         connection.sendall(b"0\r\n\r\n")
-        assert received.readline()
+        assert received.read(3) is not None
+
+
+def test_a_stream_that_ends_early_loses_no_document(plain_folder: Path) -> None:
+    with running({"pets": plain_folder}, timeout=1.0) as server, server.connect() as connection:
+        connection.sendall(_STREAM + b'content-length: 1000\r\n\r\n{"text": "a cat"}\n{"text": "a dog"}\n')
+        with connection.makefile("rb") as received:
+            found = list(_lines_of(received))
+    assert [b"cat" in found[0], b"dog" in found[1], b"nothing arrived for 1 seconds" in found[2]] == [True] * 3
+
+
+def test_a_client_that_waits_for_permission_to_send_gets_it(server: Running) -> None:
+    with server.connect() as connection, connection.makefile("rb") as received:
+        connection.sendall(_STREAM + b"content-length: 18\r\nexpect: 100-continue\r\n\r\n")
+        assert received.readline() == b"HTTP/1.1 100 Continue\r\n"
+        connection.sendall(b'{"text": "a cat"}\n')
+        assert b"cat" in next(_lines_of(received))
 
 
 def test_platforms_see_that_the_service_lives_and_is_ready(server: Running) -> None:

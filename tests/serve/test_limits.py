@@ -282,9 +282,13 @@ def test_a_stream_whose_client_does_not_read_is_given_up(strict: Running) -> Non
         connection.settimeout(20)
         connection.sendall(head)
         with pytest.raises(ConnectionError):
-            while True:
-                connection.sendall(b'{"text": "a cat and a dog"}\n' * 1000)
+            _send_forever(connection, b'{"text": "a cat and a dog"}\n' * 1000)
     assert strict.get("/v2/health/live").status_code == 200
+
+
+def _send_forever(connection: socket.socket, data: bytes) -> None:
+    while True:
+        connection.sendall(data)
 
 
 def test_too_many_large_bodies_at_once_are_refused(strict: Running) -> None:

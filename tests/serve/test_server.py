@@ -44,7 +44,8 @@ class Process:
     @staticmethod
     def _read(stream: Any, lines: list[str]) -> None:
         with stream:
-            for line in stream:
+            # Line by line: the test looks at them meanwhile.
+            while line := stream.readline():
                 lines.append(line)
 
     @property
@@ -80,7 +81,7 @@ def serving(*arguments: Any) -> Iterator[Process]:
 
 def replace_model(folder: Path, other: Path) -> None:
     """Put another model into a folder, as `save` does."""
-    replace_folder(folder, lambda place: shutil.copytree(other, place, dirs_exist_ok=True), lambda _: True)  # type: ignore[arg-type, func-returns-value]
+    replace_folder(folder, lambda place: shutil.copytree(other, place, dirs_exist_ok=True), lambda _: True)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +105,8 @@ def test_the_command_serves_exchanges_and_stops(plain_folder: Path, reversed_fol
         assert service.notes[-1] == "stopped\n"
         entries = [json.loads(line) for line in service.log]
     assert entries[0] | {"time": "", "ms": 0} == {
-        "time": "", "client": "127.0.0.1", "method": "POST", "path": "/v1/projects/pets/suggest", "status": 200, "ms": 0,
-        "bytes": entries[0]["bytes"],
+        "time": "", "client": "127.0.0.1", "method": "POST", "path": "/v1/projects/pets/suggest", "status": 200,
+        "ms": 0, "bytes": entries[0]["bytes"],
     }  # fmt: skip
     assert "SECRET" not in "".join(service.log + service.notes)
 
@@ -210,10 +211,9 @@ def test_until_models_are_loaded_the_service_lives_but_is_not_ready(plain_folder
 
     go, load_model = threading.Event(), registry.load_served_model
     monkeypatch.setattr(registry, "load_served_model", lambda *arguments: go.wait(30) and load_model(*arguments))
-    seen: list[int] = []
     with running_unready({"pets": plain_folder}) as url:
-        for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/pets/ready", "/v1/projects", "/"):
-            seen.append(requests.get(url + path, timeout=30).status_code)
+        paths = ("/v2/health/live", "/v2/health/ready", "/v2/models/pets/ready", "/v1/projects", "/")
+        seen = [requests.get(url + path, timeout=30).status_code for path in paths]
         answer = requests.post(url + "/v1/projects/pets/suggest", data={"text": "a cat"}, timeout=30)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         go.set()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -67,6 +69,9 @@ def run(
 
     Example: `lightdxml serve my-model`
     """
+    with suppress(AttributeError, ValueError):  # Windows has no SIGHUP, and tests may call this from a thread.
+        # Until the service can reload models, the signal must not end it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     missing = [name for name in ("fastapi", "uvicorn", "httptools", "prometheus_client") if find_spec(name) is None]
     if missing:
         raise ImportError(f'serving needs {missing[0]}: pip install "lightdxml[serve]"')

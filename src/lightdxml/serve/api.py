@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
@@ -114,7 +113,7 @@ async def suggest_lines(
     if media_type(request) not in LINES:
         raise Problem(415, f"the body has the type {media_type(request)[:60]!r}: send {LINES[0]}")
     options = SuggestOptions(k, threshold, tail=tail)
-    return _Lines(_lines(request, service, served, options, shown), service.options.timeout)
+    return _Lines(_lines(request, service, served, options, shown))
 
 
 class _Lines(Response):
@@ -123,32 +122,30 @@ class _Lines(Response):
     Starlette's `StreamingResponse` reads from the request to detect disconnects, and would swallow documents.
     """
 
-    def __init__(self, lines: AsyncIterator[bytes], timeout: float) -> None:
+    def __init__(self, lines: AsyncIterator[bytes]) -> None:
         super().__init__(media_type=LINES[0])
         del self.headers["content-length"]
-        self._lines, self._timeout = lines, timeout
+        self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Read before responding: some clients wait for `100 Continue` before they send a body.
+        chunk = await anext(self._lines, None)
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async for chunk in self._lines:
+        while chunk is not None:
             if chunk:
-                # A client that does not read must not hold the connection forever.
-                message = {"type": "http.response.body", "body": chunk, "more_body": True}
-                await asyncio.wait_for(send(message), self._timeout)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            chunk = await anext(self._lines, None)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _lines(
     request: Request, service: Service, served: ServedModel, options: SuggestOptions, language: str
 ) -> AsyncIterator[bytes]:
-    limits, waiting = service.options, list[bytes]()
+    limits = service.options
     try:
-        async for line in read_lines(request, limits.max_body, limits.timeout):
-            waiting.append(line)
-            if len(waiting) == BATCH:
-                yield await _answers(service, served, options, language, waiting)
-                waiting = []
-        yield await _answers(service, served, options, language, waiting)
+        async for lines in read_lines(request, limits.max_body, limits.timeout):
+            for start in range(0, len(lines), BATCH):
+                yield await _results(service, served, options, language, lines[start : start + BATCH])
     except ClientDisconnect:
         return
     except Problem as problem:
@@ -156,7 +153,7 @@ async def _lines(
         yield json.dumps({"error": problem.detail}).encode() + b"\n"
 
 
-async def _answers(
+async def _results(
     service: Service, served: ServedModel, options: SuggestOptions, language: str, lines: Sequence[bytes]
 ) -> bytes:
     """Return the result lines for some input lines."""

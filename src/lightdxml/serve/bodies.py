@@ -107,8 +107,8 @@ def fraction(fields: dict[str, str], name: str, default: float) -> float:
     return value
 
 
-async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIterator[bytes]:
-    """Yield the lines of a request body as they arrive, without line ends.
+async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIterator[list[bytes]]:
+    """Yield the lines of a request body as they arrive, without line ends: those of each chunk together.
 
     Raises a `Problem` if a line is longer than `longest` bytes, or no data arrives for `timeout` seconds.
     """
@@ -120,15 +120,14 @@ async def read_lines(request: Request, longest: int, timeout: float) -> AsyncIte
             raise Problem(
                 408, f"nothing arrived for {timeout:g} seconds: send documents without long pauses"
             ) from error
-        new, last = len(pending), chunk is None
         pending += b"\n" if chunk is None else chunk
         # Only the new bytes can end a line: a long one may arrive in many chunks.
-        while (end := pending.find(b"\n", new)) >= 0:
-            line, new = bytes(pending[:end]), 0
+        end = pending.rfind(b"\n", len(pending) - len(chunk or b"\n"))
+        if end >= 0:
+            lines = bytes(pending[:end]).split(b"\n")
             del pending[: end + 1]
-            if line.strip():
-                yield line
-        if last:
+            yield [line for line in lines if line.strip()]
+        if chunk is None:
             return
         if len(pending) > longest:
             raise Problem(413, f"a line has more than {longest:,} bytes: split the document")

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+from lightdxml.data.dataset import Texts
 from lightdxml.model import store
 from lightdxml.model.model import Model
 from lightdxml.persistence.arrays import checksum
@@ -194,7 +195,11 @@ def _warm_up(model: Model) -> None:
     words = model.vectorizer.vocabulary
     text = " ".join(words[:: max(1, len(words) // 100)][:100])
     predictor = Predictor(model, 1)
-    predictor.rank([text, text], 10)
+    # Texts that are not ASCII, titles and rules use kernels of their own.
+    predictor.rank(Texts([text, f"{text} é\u0301"], titles=["", text]), 10)
+    if model.n_labels > 1:
+        predictor.rank([text], 10, exclude=[model.given_label(0)])
+        predictor.rank([text], 10, include=[model.given_label(0)])
     predictor.explain(text, 1)
 
 

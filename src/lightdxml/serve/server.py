@@ -46,9 +46,10 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timeout of the first request."""
         super().connection_made(transport)
-        self._header_bytes = self._ignored_bytes = 0
+        self._header_bytes = self._header_size = self._ignored_bytes = 0
         self._in_headers, self._is_complete = True, True
         self._timeout: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
         self._start_timeout()
 
     def _start_timeout(self) -> None:
@@ -61,9 +62,25 @@ class Connection(HttpToolsProtocol):
             self._timeout = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timeout."""
+        """Cancel the timeouts."""
         self._stop_timeout()
+        self._stop_stalled()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start the timeout of a client that does not read."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.service.options.timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Cancel the timeout of a client that reads again."""
+        self._stop_stalled()
+        super().resume_writing()
+
+    def _stop_stalled(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def data_received(self, data: bytes) -> None:
         """Enforce the header limit, and pass the data on."""
@@ -77,17 +94,21 @@ class Connection(HttpToolsProtocol):
                 return
         super().data_received(data)
         if self._in_headers and self._header_bytes > _MAX_HEADER_BYTES:
-            self._refuse(Problem(431, f"the headers have more than {_MAX_HEADER_BYTES:,} bytes: send fewer"))
+            self._refuse_headers()
+
+    def _refuse_headers(self) -> None:
+        self._refuse(Problem(431, f"the headers have more than {_MAX_HEADER_BYTES:,} bytes: send fewer"))
 
     def on_message_begin(self) -> None:
         """Start the timeout for headers and body of a request."""
-        self._in_headers, self._is_complete = True, False
+        self._in_headers, self._is_complete, self._header_size = True, False, 0
         self._start_timeout()
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers after a body are ignored."""
-        if self._in_headers:
+        self._header_size += len(name) + len(value)
+        if self._in_headers and self._header_size <= _MAX_HEADER_BYTES:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
