@@ -33,6 +33,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from measure import alone, timed
 
@@ -71,7 +72,7 @@ class Client(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        self.transport = transport
+        self.transport: Any = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Fail the request that waits."""
@@ -94,7 +95,7 @@ class Client(asyncio.Protocol):
     def send(self, request: bytes) -> asyncio.Future[int]:
         """Send a request, and return its status when the response is complete."""
         self.answer = asyncio.get_running_loop().create_future()
-        self.transport.write(request)  # type: ignore[attr-defined]
+        self.transport.write(request)
         return self.answer
 
 
@@ -107,7 +108,7 @@ async def _ask(client: Client, request: bytes, outcome: Outcome) -> bool:
     start = time.perf_counter()
     try:
         status = await asyncio.wait_for(client.send(request), 60)
-    except (ConnectionError, asyncio.TimeoutError):
+    except (ConnectionError, RuntimeError, asyncio.TimeoutError):
         outcome.lost += 1
         return False
     outcome.statuses[status] += 1
@@ -140,6 +141,9 @@ async def _open(address: tuple[str, int], requests: Sequence[bytes], rate: float
     start = time.perf_counter()
 
     async def one(number: int) -> None:
+        # The service closes connections that are idle for long.
+        while free and free[-1].transport.is_closing():
+            free.pop()
         try:
             client = free.pop() if free else await _connect(address)
         except OSError:
