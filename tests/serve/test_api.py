@@ -112,7 +112,7 @@ def test_lines_get_lines_in_the_same_order(server: Running) -> None:
 
 
 def test_lines_that_cannot_be_read_disturb_no_others(server: Running) -> None:
-    lines = [b'{"text": "a cat"}', b"{", b'{"text": 7}', b'"\xff"', b"[" * 100_000, b'{"text": "a dog"}']
+    lines = [b'{"text": "a cat"}', b"{", b'{"text": 7, "id": 5}', b'"\xff"', b"[" * 100_000, b'{"text": "a dog"}']
     answer = server.post(
         "/api/models/pets/suggest-lines?k=1", data=b"\n".join(lines), headers={"Content-Type": "application/jsonl"}
     )
@@ -122,6 +122,7 @@ def test_lines_that_cannot_be_read_disturb_no_others(server: Running) -> None:
         "the line is not JSON", None,
     ]  # fmt: skip
     assert found[-1]["labels"][0]["label"] == "dog"
+    assert found[2]["id"] == 5
 
 
 _STREAM = b"POST /api/models/pets/suggest-lines HTTP/1.1\r\nhost: x\r\ncontent-type: application/jsonl\r\n"

@@ -351,8 +351,6 @@ def test_the_page_says_why_there_are_no_suggestions(page: Page) -> None:
     page.until_status("No label reaches the threshold.")
     page.one("#clear").click()
     page.until_status("There is no text yet.")
-    page.one("#example").click()
-    assert "North Sea" in page.run("return document.getElementById('text').value")
 
 
 def test_while_models_are_loading_the_page_says_so_and_waits(

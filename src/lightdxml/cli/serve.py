@@ -121,6 +121,8 @@ def _tokens(file: Path | None) -> tuple[str, ...]:
     if file is not None and given is not None:
         raise ValueError(f"there are tokens in {file} and in {_TOKENS}: give one of them")
     if file is not None:
+        if not file.is_file():
+            raise ValueError(f"there is no file {file}: write tokens into it, one per line")
         lines = file.read_text("utf-8").splitlines()
         tokens = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     else:
@@ -128,7 +130,9 @@ def _tokens(file: Path | None) -> tuple[str, ...]:
     if not tokens and (file is not None or given is not None):
         raise ValueError(f"{file or _TOKENS} has no tokens: give at least one, or leave it out")
     if short := [token for token in tokens if len(token) < _SHORTEST or not token.isascii()]:
-        raise ValueError(f"{len(short)} of the tokens are too short or not ASCII: give at least {_SHORTEST} characters")
+        raise ValueError(
+            f"{len(short)} of {len(tokens)} tokens too short or not ASCII: use {_SHORTEST} characters or more"
+        )
     return tuple(tokens)
 
 

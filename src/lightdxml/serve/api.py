@@ -166,7 +166,11 @@ async def _results(
             heads.append(({"error": str(error)}, None))
             continue
         name = content.get("id")
-        heads.append(({} if name is None else {"id": name}, len(documents)))
+        head = {} if name is None else {"id": name}
+        if not isinstance(content.get("text"), str):
+            heads.append(({**head, "error": 'the line is not an object with a "text"'}, None))
+            continue
+        heads.append((head, len(documents)))
         title = content.get("title")
         documents.append(
             Document(content["text"], title if isinstance(title, str) else "", "" if name is None else str(name))

@@ -16,6 +16,11 @@ from starlette.responses import Response
 _log = logging.getLogger("lightdxml")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 300
+# What these fields may be: the messages of the validation show patterns and unions.
+_EXPECTED = {
+    "text": "text must be a string that is not empty (to be explained, of at most 100,000 characters)",
+    "threshold": "threshold must be a number from 0 to 1, auto, micro-f1, macro-f1, samples-f1 or precision=0.9",
+}
 # Tells clients to retry after a second.
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -92,9 +97,11 @@ def _first(errors: Any) -> str:
     first = errors[0]
     if first.get("type") == "json_invalid":
         return f"the body is not JSON: {first.get('ctx', {}).get('error', 'check it')}"
-    place = ".".join(str(part) for part in first.get("loc", ())[1:]) or "the body"
-    message = str(first.get("msg", "not valid"))
-    return f"{place[:200]}: {message[:1].lower()}{message[1:300]}"
+    where, *fields = (str(part) for part in first.get("loc") or ("body",))
+    if where == "body" and fields and fields[0] in _EXPECTED and first.get("type") != "missing":
+        return _EXPECTED[fields[0]]
+    message = str(first.get("msg", "not valid")).replace(" after validation", "").replace(" to extract fields from", "")
+    return f"{'.'.join(fields)[:200] or 'the body'}: {message[:1].lower()}{message[1:300]}"
 
 
 def as_problem(error: Exception) -> Problem:

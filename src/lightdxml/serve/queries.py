@@ -139,7 +139,9 @@ def _explained(
         raise Problem(400, str(error)) from error
     by_column = {_column(served.model, one): one for one in found}
     kept = _kept(served, [(j, one.score) for j, one in by_column.items()], options.k, least)
-    return Explained([(j, by_column[j]) for j, _ in kept], _positions(served.model, document))
+    words = {word for j, _ in kept for word, _ in by_column[j].parts}
+    found_at = {word: some for word, some in _positions(served.model, document).items() if word in words}
+    return Explained([(j, by_column[j]) for j, _ in kept], found_at)
 
 
 def _positions(model: Model, document: Document) -> dict[str, list[tuple[int, int]]]:

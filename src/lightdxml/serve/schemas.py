@@ -149,6 +149,9 @@ class SuggestRequest(Strict):
     `exclude` take URIs or names of labels. The `_branch` rules take concepts, and mean all below them, too.
     """
 
+    # A misspelled option would be ignored otherwise.
+    model_config = ConfigDict(strict=True, extra="forbid")
+
     text: Annotated[str, Field(pattern=r"\S")]
     title: str = ""
     id: str = ""

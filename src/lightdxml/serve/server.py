@@ -133,16 +133,19 @@ class Connection(HttpToolsProtocol):
     def _give_up(self) -> None:
         """Close the connection, with 408 if a request had started."""
         self._timeout = None
-        if self.pipeline or (
-            self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
-        ):
-            # An earlier request on this connection is still being answered.
+        if self._is_responding():
             self._start_timeout()
         elif self._is_complete or (not self._in_headers and self.cycle.response_complete):
             self.transport.close()
         else:
             seconds = self.service.options.timeout
             self._refuse(Problem(408, f"the request did not arrive within {seconds:g} seconds: send it faster"))
+
+    def _is_responding(self) -> bool:
+        """Return whether a response to this or to an earlier request on the connection is still to be sent."""
+        if self.cycle is None or self.cycle.response_complete:
+            return False
+        return bool(self.pipeline) or self._in_headers or self.cycle.response_started
 
     def send_400_response(self, msg: str) -> None:
         """Reject what is not HTTP."""

@@ -8,14 +8,13 @@ const TYPING_PAUSE = 300;
 const ROWS = 100;
 // Longer texts make the text box slow.
 const MOST_BYTES = 2_000_000;
-const EXAMPLE = "The Council sets quotas for fishing cod in the North Sea and protects the marine environment.";
 
 const text = byId("text");
 const backdrop = byId("backdrop");
 const list = byId("suggestions");
 const picker = byId("model");
 const sliders = ["k", "threshold", "tail"].map(byId);
-const views = ["start", "list", "documents"].map(byId);
+const views = ["list", "documents"].map(byId);
 
 const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
 
@@ -130,7 +129,7 @@ async function suggest(signal) {
   // Half of a surrogate pair cannot be sent. Its replacement has the same length.
   const body = { text: text.value.toWellFormed?.() ?? text.value, ...settings() };
   if (!body.text.trim()) {
-    showNone("There is no text yet.", "start");
+    showNone("There is no text yet.");
     return;
   }
   const labels = await labelsOf("suggest", body, signal);
@@ -342,7 +341,6 @@ byId("clear").addEventListener("click", () => {
   setText("");
   text.focus();
 });
-byId("example").addEventListener("click", () => setText(EXAMPLE));
 byId("settings").addEventListener("input", () => {
   showSettings();
   later();
