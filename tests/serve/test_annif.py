@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from annif_client import AnnifClient
@@ -53,12 +55,13 @@ def test_the_client_of_annif_asks_about_many_documents(client: AnnifClient) -> N
 
 
 def test_the_client_of_annif_explains_an_unknown_project(client: AnnifClient) -> None:
-    for ask in (
+    asked: list[Callable[[], Any]] = [
         lambda: client.get_project("none"),
         lambda: client.suggest("none", "a cat"),
         lambda: client.suggest_batch("none", [{"text": "a cat"}]),
         lambda: client.learn("none", [{"text": "a cat", "subjects": [{"uri": "urn:cat"}]}]),
-    ):
+    ]
+    for ask in asked:
         with pytest.raises(ValueError, match="there is no project or model 'none': GET /v1/projects lists them"):
             ask()
 
@@ -70,7 +73,7 @@ def test_learning_is_forbidden_unless_it_is_allowed(server: Running) -> None:
 
 
 def test_the_client_of_annif_detects_languages(client: AnnifClient) -> None:
-    found = client.detect_language("the cat sleeps on the sofa", ["fi", "en"])["results"]  # type: ignore[no-untyped-call]
+    found = client.detect_language("the cat sleeps on the sofa", ["fi", "en"])["results"]
     assert found[0] == {"language": "en", "score": 1.0}
     assert {one["language"] for one in found} == {"en", "fi", None}
 
