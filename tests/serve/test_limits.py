@@ -219,9 +219,10 @@ def test_a_flood_of_headers_is_cut_off(server: Running, flood: bytes) -> None:
     assert still_works(server)
 
 
-def test_headers_that_are_a_little_too_long_are_refused_in_one_sentence(server: Running) -> None:
+@pytest.mark.parametrize("end", [b"", b"\r\n\r\n"], ids=["unfinished", "complete"])
+def test_headers_that_are_a_little_too_long_are_refused_in_one_sentence(server: Running, end: bytes) -> None:
     with server.connect() as connection:
-        connection.sendall(b"GET /v1/ HTTP/1.1\r\nhost: x\r\nx: " + b"a" * 64_000)
+        connection.sendall(b"GET /v1/ HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: " + b"a" * 64_000 + end)
         answer = _received(connection)
     assert answer.startswith(b"HTTP/1.1 431")
     assert b"the headers have more than 64,000 bytes" in answer

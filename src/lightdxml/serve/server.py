@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from lightdxml.serve.middleware import STREAM
-from lightdxml.serve.problems import MEDIA_TYPE, Problem, problem_body
+from lightdxml.serve.problems import MEDIA_TYPE, Problem, problem_body, problem_response
 from lightdxml.serve.service import Service
 
 # The most bytes of request line and headers.
@@ -30,6 +30,9 @@ _IGNORED = 20
 _POLL = 1.0
 # The GIL switch interval in seconds. The default of 5 ms is longer than most requests take.
 _SWITCH = 0.0001
+
+
+_TOO_MANY_HEADERS = Problem(431, f"the headers have more than {_MAX_HEADER_BYTES:,} bytes: send fewer")
 
 
 class Connection(HttpToolsProtocol):
@@ -94,10 +97,7 @@ class Connection(HttpToolsProtocol):
                 return
         super().data_received(data)
         if self._in_headers and self._header_bytes > _MAX_HEADER_BYTES:
-            self._refuse_headers()
-
-    def _refuse_headers(self) -> None:
-        self._refuse(Problem(431, f"the headers have more than {_MAX_HEADER_BYTES:,} bytes: send fewer"))
+            self._refuse(_TOO_MANY_HEADERS)
 
     def on_message_begin(self) -> None:
         """Start the timeout for headers and body of a request."""
@@ -114,7 +114,11 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Start handling the request. Streams have their own timeout, per chunk."""
         self._in_headers, self._header_bytes = False, 0
+        app = self.app
+        if self._header_size > _MAX_HEADER_BYTES:
+            self.app = problem_response(_TOO_MANY_HEADERS)
         super().on_headers_complete()
+        self.app = app
         if self.scope["path"].endswith(STREAM):
             self._stop_timeout()
 
