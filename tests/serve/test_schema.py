@@ -29,7 +29,7 @@ def description(server: Running) -> schemathesis.BaseSchema:
 def check(description: schemathesis.BaseSchema, method: str, path: str, mode: Any, **given_model: str) -> None:
     operation = description[path][method]
 
-    @settings(max_examples=10, suppress_health_check=list(HealthCheck), deadline=None)
+    @settings(max_examples=5, suppress_health_check=list(HealthCheck), deadline=None)
     @given(case=operation.as_strategy(generation_mode=mode))
     def validate(case: Any) -> None:
         case.path_parameters.update(
