@@ -10,7 +10,7 @@ import pytest
 from annif_client import AnnifClient
 
 from lightdxml import Predictor
-from lightdxml.serve.schemas import MOST_DOCUMENTS
+from lightdxml.serve.schemas import MAX_DOCUMENTS
 from tests.support.serving import Running
 
 
@@ -132,7 +132,7 @@ def test_the_framework_and_the_fast_path_give_the_same_answer(server: Running) -
 def test_a_document_gets_the_same_answer_alone_and_in_a_batch(server: Running) -> None:
     texts = [f"{word} {'and a dog' * (i % 2)}" for i, word in enumerate(["cat", "cow", "a barking dog", "none"] * 8)]
     documents = [{"text": text, "metadata": {"title": "cow" * (i % 3 == 0)}} for i, text in enumerate(texts)]
-    assert len(documents) == MOST_DOCUMENTS
+    assert len(documents) == MAX_DOCUMENTS
     batch = server.post("/v1/projects/pets/suggest-batch?limit=3", json={"documents": documents}).json()
     for document, found in zip(documents, batch, strict=True):
         alone = server.post("/v1/projects/pets/suggest-batch?limit=3", json={"documents": [document]}).json()

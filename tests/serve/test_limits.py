@@ -349,6 +349,18 @@ def test_a_slow_client_and_idle_connections_do_not_block_others(server: Running)
             connection.close()
 
 
+@pytest.mark.parametrize("origin", [b"", b"origin: http://x\r\n"], ids=["fast path", "framework"])
+def test_a_client_that_leaves_is_no_failure(server: Running, origin: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    with server.connect() as connection:
+        head = b"POST /v1/projects/pets/suggest HTTP/1.1\r\nhost: x\r\n" + origin
+        connection.sendall(
+            head + b"content-type: application/x-www-form-urlencoded\r\ncontent-length: 99\r\n\r\ntext=a"
+        )
+        time.sleep(0.2)
+    wait_until(lambda: 'status="499"' in server.get("/metrics").text)
+    assert "failed" not in caplog.text
+
+
 def test_what_is_no_http_is_refused(server: Running) -> None:
     for sent in (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", b"GET / HTTP/9.9\r\n\r\n", b"nonsense\r\n\r\n"):
         with server.connect() as connection:

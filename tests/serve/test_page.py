@@ -133,11 +133,11 @@ def test_words_for_and_against_have_colors_by_strength_and_overlaps_add_up(page:
         """
         const done = arguments[0], target = document.createElement("div");
         const words = [
-          {adds: 0.4, places: [[2, 5], [8, 11]]},
-          {adds: 0.4, places: [[2, 7]]},
-          {adds: -0.2, places: [[12, 15]]},
-          {adds: 0.01, places: [[0, 1]]},
-          {adds: 0, places: [[1, 2]]},
+          {adds: 0.4, positions: [[2, 5], [8, 11]]},
+          {adds: 0.4, positions: [[2, 7]]},
+          {adds: -0.2, positions: [[12, 15]]},
+          {adds: 0.01, positions: [[0, 1]]},
+          {adds: 0, positions: [[1, 2]]},
         ];
         const {paint} = await import(new URL("static/highlights.js", location.href));
         paint(target, "😀 cat x cat dog", words);

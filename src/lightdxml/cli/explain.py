@@ -55,19 +55,15 @@ def run(
         return
     if not found:
         say("The model knows none of these words, so it predicts no labels.")
-    names = distinct_names([predictor.model.label(_column(predictor.model, one)) for one in found])
+    names = distinct_names([predictor.model.label(predictor.model.column(one.label)) for one in found])
     for name, explanation in zip(names, found, strict=True):
         _show(explanation, name, words)
-
-
-def _column(model: Model, one: Explanation) -> int:
-    return int(one.label) if model.label_names is None else model.label_ids[str(one.label)]
 
 
 def _as_json(model: Model, one: Explanation) -> dict[str, object]:
     words = [{"word": word, "adds": value} for word, value in one.parts]
     numbers = {"score": one.score, "base": one.base}
-    return {**label_as_json(model, _column(model, one)), **numbers, "name_match": one.name_match, "words": words}
+    return {**label_as_json(model, model.column(one.label)), **numbers, "name_match": one.name_match, "words": words}
 
 
 def _show(explanation: Explanation, name: str, words: int) -> None:

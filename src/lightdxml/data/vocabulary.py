@@ -129,6 +129,11 @@ class Vocabulary:
         counts = Counter(language for concept in self.concepts for language in concept.names)
         return [language for language, _ in sorted(counts.items(), key=lambda one: (-one[1], one[0]))]
 
+    @cached_property
+    def has_hierarchy(self) -> bool:
+        """Whether a concept has a broader one."""
+        return any(concept.broader for concept in self.concepts)
+
     def name(self, uri: str, language: str | None = None) -> str:
         """Return the preferred name of a concept in a language, or in another; its URI if it has none."""
         names = self.names(uri, language) or self.names(uri)

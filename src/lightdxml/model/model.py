@@ -146,6 +146,10 @@ class Model:
             return j
         return int(self.label_names[j]) if self.integer_labels else self.label_names[j]
 
+    def column(self, label: str | int) -> int:
+        """Return the column of a label that `given_label` returned."""
+        return int(label) if self.label_names is None else self.label_ids[str(label)]
+
     def label(self, j: int) -> Label:
         """Return what is shown of a label.
 

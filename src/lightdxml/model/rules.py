@@ -56,7 +56,7 @@ def branches(model: Model, concepts: Iterable[str], option: str) -> list[str]:
     if not above:
         return []
     vocabulary = model.vocabulary
-    if vocabulary is None or not any(concept.broader for concept in vocabulary.concepts):
+    if vocabulary is None or not vocabulary.has_hierarchy:
         raise ValueError(f"{option} needs a vocabulary with a hierarchy, and the model has none: SKOS files have one")
     return sorted(set().union(*(vocabulary.branch(uri) for uri in set(vocabulary.uris(above)))))
 

@@ -13,7 +13,7 @@ from lightdxml import __version__
 from lightdxml.serve.bodies import FORM, JSON, fraction, integer, json_only, media_type, parse_form
 from lightdxml.serve.labels import check_language, label_json
 from lightdxml.serve.problems import Problem
-from lightdxml.serve.queries import MOST_LABELS, Document, Found, SuggestOptions, suggest
+from lightdxml.serve.queries import MAX_LABELS, Document, Found, SuggestOptions, suggest
 from lightdxml.serve.registry import ServedModel
 from lightdxml.serve.schemas import (
     AnnifDocuments,
@@ -26,7 +26,7 @@ from lightdxml.serve.schemas import (
     Results,
     Vocabs,
 )
-from lightdxml.serve.service import Service, problems, service_of
+from lightdxml.serve.service import PREDICTION_PROBLEMS, Service, problems, service_of
 
 _LIMIT = 10
 _FORM_SCHEMA = {
@@ -103,7 +103,7 @@ async def list_vocabs(service: _service) -> Vocabs:
 @router.post(
     "/projects/{project_id}/suggest",
     response_model=Results,
-    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    responses=PREDICTION_PROBLEMS,
     openapi_extra=_FORM_SCHEMA,
 )
 async def suggest_labels(project_id: str, request: Request, service: _service) -> Response:
@@ -118,7 +118,7 @@ async def suggested(service: Service, project_id: str, kind: str, body: bytes) -
     if not form.get("text", "").strip():
         raise Problem(400, "text is missing or empty: send a text")
     language = check_language(served, form.get("language"))
-    options = SuggestOptions(integer(form, "limit", _LIMIT, MOST_LABELS), fraction(form, "threshold", 0.0))
+    options = SuggestOptions(integer(form, "limit", _LIMIT, MAX_LABELS), fraction(form, "threshold", 0.0))
     document = Document(form["text"], form.get("metadata_title", ""))
     (found,) = await suggest(service.batcher, served, [document], options)
     return f'{{"results": {_results(served, language, found)}}}'.encode()
@@ -127,7 +127,7 @@ async def suggested(service: Service, project_id: str, kind: str, body: bytes) -
 @router.post(
     "/projects/{project_id}/suggest-batch",
     response_model=list[BatchResults],
-    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    responses=PREDICTION_PROBLEMS,
     dependencies=[Depends(json_only)],
 )
 async def suggest_batch(
@@ -142,7 +142,7 @@ async def suggest_batch(
     served = service.models[project_id]
     shown = check_language(served, language)
     documents = [Document(one.text, _title(one.metadata)) for one in body.documents]
-    rows = await suggest(service.batcher, served, documents, SuggestOptions(min(limit, MOST_LABELS), threshold))
+    rows = await suggest(service.batcher, served, documents, SuggestOptions(min(limit, MAX_LABELS), threshold))
     answers = [
         f'{{"results": {_results(served, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
         for one, found in zip(body.documents, rows, strict=True)

@@ -15,7 +15,7 @@ from lightdxml.serve.batching import BATCH
 from lightdxml.serve.bodies import LINES, json_only, media_type, parse_line, read_lines
 from lightdxml.serve.labels import check_language, described, label_json
 from lightdxml.serve.problems import Problem
-from lightdxml.serve.queries import MOST_LABELS, Document, SuggestOptions, explain, suggest
+from lightdxml.serve.queries import MAX_LABELS, Document, SuggestOptions, explain, suggest
 from lightdxml.serve.registry import ServedModel
 from lightdxml.serve.schemas import (
     ExplainRequest,
@@ -25,7 +25,7 @@ from lightdxml.serve.schemas import (
     Suggested,
     SuggestRequest,
 )
-from lightdxml.serve.service import Service, problems, service_of
+from lightdxml.serve.service import PREDICTION_PROBLEMS, Service, problems, service_of
 
 _service = Annotated[Service, Depends(service_of)]
 _LINES_SCHEMA = {
@@ -53,7 +53,7 @@ async def show_model(model: str, service: _service) -> ModelInfo:
 @router.post(
     "/models/{model}/suggest",
     response_model=Suggested,
-    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    responses=PREDICTION_PROBLEMS,
     dependencies=[Depends(json_only)],
 )
 async def suggest_labels(model: str, body: SuggestRequest, service: _service) -> Response:
@@ -68,7 +68,7 @@ async def suggest_labels(model: str, body: SuggestRequest, service: _service) ->
 @router.post(
     "/models/{model}/explain",
     response_model=Explanations,
-    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    responses=PREDICTION_PROBLEMS,
     dependencies=[Depends(json_only)],
 )
 async def explain_labels(model: str, body: ExplainRequest, service: _service) -> Response:
@@ -98,7 +98,7 @@ async def suggest_lines(
     model: str,
     request: Request,
     service: _service,
-    k: Annotated[int, Query(ge=1, le=MOST_LABELS)] = 10,
+    k: Annotated[int, Query(ge=1, le=MAX_LABELS)] = 10,
     threshold: Annotated[float, Query(ge=0, le=1)] = 0.0,
     tail: Annotated[float, Query(ge=0, le=1)] = 0.0,
     language: str | None = None,
@@ -208,7 +208,7 @@ def _info(served: ServedModel) -> ModelInfo:
         language=served.language,
         languages=served.languages,
         has_vocabulary=vocabulary is not None,
-        has_hierarchy=vocabulary is not None and any(concept.broader for concept in vocabulary.concepts),
+        has_hierarchy=vocabulary is not None and vocabulary.has_hierarchy,
         can_learn=False,
         views=list(model.views),
         metrics=model.metrics,

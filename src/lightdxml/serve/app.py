@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
@@ -19,7 +20,7 @@ from lightdxml import __version__
 from lightdxml.serve import annif, api, inference
 from lightdxml.serve.fast_path import FastPath
 from lightdxml.serve.middleware import Limits, Observer
-from lightdxml.serve.problems import Problem, on_failure, on_http_error, on_invalid, on_problem
+from lightdxml.serve.problems import Problem, on_disconnect, on_failure, on_http_error, on_invalid, on_problem
 from lightdxml.serve.schemas import ProblemBody
 from lightdxml.serve.service import ServeOptions, Service
 
@@ -48,7 +49,7 @@ def create_app(folders: Mapping[str, Path], options: ServeOptions | None = None)
     limited = Limits(app, service)
     origins = service.options.origins
     shared = CORSMiddleware(limited, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
-    return FastPath(Observer(shared, service), service), service
+    return FastPath(Observer(shared, service), limited), service
 
 
 def openapi() -> dict[str, Any]:
@@ -77,6 +78,7 @@ def _framework(service: Service) -> FastAPI:
     app.add_exception_handler(Problem, on_problem)
     app.add_exception_handler(HTTPException, on_http_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(ClientDisconnect, on_disconnect)
     app.add_exception_handler(Exception, on_failure)
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     return app

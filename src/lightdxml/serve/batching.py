@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -241,4 +240,4 @@ def _give_way() -> None:
 
 def _alone(job: _Job) -> _Job:
     """Return the job with a key of its own, so that it shares no batch."""
-    return _Job((time.perf_counter_ns(), id(job)), job.work, job.documents, job.future, job.deadline)
+    return _Job(object(), job.work, job.documents, job.future, job.deadline)

@@ -8,17 +8,14 @@ from __future__ import annotations
 import time
 
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from lightdxml.serve.annif import suggested
 from lightdxml.serve.bodies import bare_type
 from lightdxml.serve.middleware import ANSWER_HEADERS, Limits, Observer
-from lightdxml.serve.problems import as_problem, problem_response
-from lightdxml.serve.service import Service
+from lightdxml.serve.problems import CLIENT_GONE, as_problem, problem_response
 
 _START, _END = "/v1/projects/", "/suggest"
-# Status in the log of requests whose client is gone, as in nginx.
-_GONE = 499
 _ROUTE = f"{_START}{{project_id}}{_END}"
 _HEADERS = [(b"content-type", b"application/json"), *ANSWER_HEADERS]
 
@@ -28,15 +25,15 @@ class FastPath:
 
     Parameters
     ----------
-    app
+    observer
         The next ASGI application, for all other requests and for those with an `Origin` header (CORS).
-    service
-        The shared state.
+    limits
+        The limits that hold on both paths.
     """
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self.app, self.service = app, service
-        self._limits, self._observer = Limits(app, service), Observer(app, service)
+    def __init__(self, observer: Observer, limits: Limits) -> None:
+        self.app, self.service = observer, limits.service
+        self._limits, self._observer = limits, observer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
@@ -56,7 +53,7 @@ class FastPath:
                 content = await suggested(self.service, name, kind, await _body(limited))
             status, own = 200, [*_HEADERS, (b"content-length", str(len(content)).encode())]
         except ClientDisconnect:
-            self._observer.record(scope, _ROUTE, _GONE, 0, time.perf_counter() - start)
+            self._observer.record(scope, _ROUTE, CLIENT_GONE, 0, time.perf_counter() - start)
             return
         except Exception as error:
             answer = problem_response(as_problem(error))

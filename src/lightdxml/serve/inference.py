@@ -14,7 +14,7 @@ from lightdxml.serve.labels import uri_of
 from lightdxml.serve.problems import RETRY_AFTER, Problem
 from lightdxml.serve.queries import Document, SuggestOptions, suggest
 from lightdxml.serve.schemas import InferRequest
-from lightdxml.serve.service import Service, problems, service_of
+from lightdxml.serve.service import PREDICTION_PROBLEMS, Service, problems, service_of
 
 _service = Annotated[Service, Depends(service_of)]
 
@@ -65,7 +65,7 @@ async def model_ready(model: str, service: _service) -> Response:
 
 @router.post(
     "/models/{model}/infer",
-    responses=problems(400, 404, 408, 413, 415, 429, 503),
+    responses=PREDICTION_PROBLEMS,
     dependencies=[Depends(json_only)],
 )
 async def infer(model: str, body: InferRequest, service: _service) -> dict[str, Any]:

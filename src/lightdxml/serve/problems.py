@@ -16,6 +16,8 @@ from starlette.responses import Response
 _log = logging.getLogger("lightdxml")
 MEDIA_TYPE = "application/problem+json"
 _MAX_DETAIL = 300
+# The status in log and metrics of a request whose client is gone, as in nginx.
+CLIENT_GONE = 499
 # What these fields may be: the messages of the validation show patterns and unions.
 _EXPECTED = {
     "text": "text must be a string that is not empty (to be explained, of at most 100,000 characters)",
@@ -79,6 +81,11 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     }
     detail = details.get(error.status_code, str(error.detail))
     return problem_response(Problem(error.status_code, detail, error.headers))
+
+
+async def on_disconnect(request: Request, error: Exception) -> Response:
+    """Record a client that is gone before its request was complete: no failure of ours."""
+    return Response(status_code=CLIENT_GONE)
 
 
 async def on_invalid(request: Request, error: Exception) -> Response:

@@ -22,8 +22,8 @@ from lightdxml.serve.registry import ServedModel
 from lightdxml.text.written import positions, written_terms
 
 # The most labels per document. Requests are batched together if they rank to the same depth.
-MOST_LABELS = 1000
-_DEPTHS = (10, 100, MOST_LABELS)
+MAX_LABELS = 1000
+_DEPTHS = (10, 100, MAX_LABELS)
 
 # The labels of a document, best first: columns of the model, and probabilities.
 Found = list[tuple[int, float]]
@@ -137,7 +137,7 @@ def _explained(
         )
     except ValueError as error:
         raise Problem(400, str(error)) from error
-    by_column = {_column(served.model, one): one for one in found}
+    by_column = {served.model.column(one.label): one for one in found}
     kept = _kept(served, [(j, one.score) for j, one in by_column.items()], options.k, least)
     words = {word for j, _ in kept for word, _ in by_column[j].parts}
     found_at = {word: some for word, some in _positions(served.model, document).items() if word in words}
@@ -150,10 +150,6 @@ def _positions(model: Model, document: Document) -> dict[str, list[tuple[int, in
     settings = model.vectorizer.settings
     (terms,) = written_terms(Texts([document.text], titles=[document.title]), settings)
     return positions(document.text, terms, settings)
-
-
-def _column(model: Model, one: Explanation) -> int:
-    return int(one.label) if model.label_names is None else model.label_ids[str(one.label)]
 
 
 def _texts(documents: Sequence[Document]) -> Texts | list[str]:

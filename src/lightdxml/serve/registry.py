@@ -35,8 +35,6 @@ class ServedModel:
     ----------
     id
         The name that clients use.
-    folder
-        The model folder.
     model
         The model.
     version
@@ -50,7 +48,6 @@ class ServedModel:
     """
 
     id: str
-    folder: Path
     model: Model
     version: str
     modified: datetime
@@ -187,7 +184,7 @@ def load_served_model(name: str, folder: Path) -> ServedModel:
         raise ValueError(f"{folder} was trained on features, not on texts: only models of texts can be served")
     modified = datetime.fromtimestamp(_stamp(folder)[1] / 1e9, tz=timezone.utc)
     _warm_up(model)
-    return ServedModel(name, folder, model, checksum(stored.manifest)[:12], modified, stored.manifest)
+    return ServedModel(name, model, checksum(stored.manifest)[:12], modified, stored.manifest)
 
 
 def _warm_up(model: Model) -> None:

@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lightdxml.serve.queries import MOST_LABELS, Document, SuggestOptions
+from lightdxml.serve.queries import MAX_LABELS, Document, SuggestOptions
 
 # Documents of one request: Annif's limit.
-MOST_DOCUMENTS = 32
+MAX_DOCUMENTS = 32
 # Labels that one request explains: each takes some milliseconds.
-MOST_EXPLAINED = 50
+MAX_EXPLAINED = 50
 # Characters of a text that is explained: the response has the position of every word.
 MAX_EXPLAINED_TEXT = 100_000
-_MOST_RULES = 10_000
+_MAX_RULES = 10_000
 _MAX_BRANCHES = 100
 
 
@@ -112,7 +112,7 @@ class AnnifDocument(Strict):
 class AnnifDocuments(Strict):
     """Documents to find labels for."""
 
-    documents: Annotated[list[AnnifDocument], Field(max_length=MOST_DOCUMENTS)]
+    documents: Annotated[list[AnnifDocument], Field(max_length=MAX_DOCUMENTS)]
 
 
 class LanguageRequest(Strict):
@@ -135,7 +135,7 @@ class LanguageScores(Strict):
     results: list[LanguageScore]
 
 
-Labels = Annotated[list[str] | None, Field(min_length=1, max_length=_MOST_RULES)]
+Labels = Annotated[list[str] | None, Field(min_length=1, max_length=_MAX_RULES)]
 Branches = Annotated[list[str] | None, Field(min_length=1, max_length=_MAX_BRANCHES)]
 Measure = Literal["auto", "micro-f1", "macro-f1", "samples-f1"]
 Precision = Annotated[str, Field(pattern=r"^precision=0?\.[0-9]*[1-9][0-9]*$", max_length=20)]
@@ -155,7 +155,7 @@ class SuggestRequest(Strict):
     text: Annotated[str, Field(pattern=r"\S")]
     title: str = ""
     id: str = ""
-    k: Annotated[int, Field(ge=1, le=MOST_LABELS)] = 10
+    k: Annotated[int, Field(ge=1, le=MAX_LABELS)] = 10
     threshold: Probability | Measure | Precision = 0.0
     by_frequency: bool = False
     tail: Probability = 0.0
@@ -182,7 +182,7 @@ class ExplainRequest(SuggestRequest):
     """A document whose labels are to be explained."""
 
     text: Annotated[str, Field(pattern=r"\S", max_length=MAX_EXPLAINED_TEXT)]
-    k: Annotated[int, Field(ge=1, le=MOST_EXPLAINED)] = 5
+    k: Annotated[int, Field(ge=1, le=MAX_EXPLAINED)] = 5
 
 
 class Concept(Strict):
@@ -263,13 +263,13 @@ class InferInput(Strict):
     name: Literal["text"]
     datatype: Literal["BYTES"]
     shape: Annotated[list[int], Field(min_length=1, max_length=2)]
-    data: Annotated[list[str], Field(max_length=MOST_DOCUMENTS)]
+    data: Annotated[list[str], Field(max_length=MAX_DOCUMENTS)]
 
 
 class InferParameters(Strict):
     """How many labels each text gets."""
 
-    k: Annotated[int, Field(ge=1, le=MOST_LABELS)] = 10
+    k: Annotated[int, Field(ge=1, le=MAX_LABELS)] = 10
 
 
 class InferRequest(Strict):

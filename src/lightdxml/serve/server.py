@@ -234,7 +234,7 @@ class Server:
         except KeyboardInterrupt:
             pass
         finally:
-            self.service.batcher.close()
+            self.service.close()
         if self._failure is not None:
             raise self._failure
 
@@ -245,14 +245,21 @@ class Server:
 
     async def _main(self) -> None:
         loop = asyncio.get_running_loop()
-        tasks = [loop.create_task(self._load())]
+        tasks = set[asyncio.Task[None]]()
+
+        def start(work: Coroutine[Any, Any, None]) -> None:
+            task = loop.create_task(work)
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+
+        start(self._load())
         if self.watch:
-            tasks.append(loop.create_task(self._watch()))
+            start(self._watch())
         # Windows has no SIGHUP, and only the main thread gets signals.
         with contextlib.suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(signal.SIGHUP, lambda: tasks.append(loop.create_task(self._retry())))
+            loop.add_signal_handler(signal.SIGHUP, lambda: start(self._retry()))
         await self._uvicorn.serve(sockets=[self.listener])
-        for task in tasks:
+        for task in list(tasks):
             task.cancel()
 
     async def _load(self) -> None:

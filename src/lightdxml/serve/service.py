@@ -75,6 +75,11 @@ class Service:
         self.body_bytes = 0
         self.stopping = False
 
+    def close(self) -> None:
+        """Stop all threads."""
+        self.batcher.close()
+        self.detector.close()
+
     @property
     def is_ready(self) -> bool:
         """Whether all models are loaded and the server is not shutting down."""
@@ -105,3 +110,5 @@ _MEANING = {
     500: "The server failed.",
     503: "The server cannot answer now.",
 }
+# What a request for predictions may get.
+PREDICTION_PROBLEMS = problems(400, 404, 408, 413, 415, 429, 503)

@@ -24,8 +24,8 @@ export function paint(backdrop, text, words) {
 function marks(words, text) {
   const changes = new Map();
   const change = (place, by) => changes.set(place, (changes.get(place) ?? 0) + by);
-  for (const { adds, places } of words) {
-    for (const [begin, end] of adds ? places : []) {
+  for (const { adds, positions } of words) {
+    for (const [begin, end] of adds ? positions : []) {
       change(begin, adds);
       change(end, -adds);
     }

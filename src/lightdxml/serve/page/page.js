@@ -153,7 +153,7 @@ async function explain(body, signal) {
   try {
     const { labels, positions } = await answerTo("explain", body, signal);
     for (const word of labels.flatMap(({ words }) => words)) {
-      word.places = Object.hasOwn(positions, word.word) ? positions[word.word] : [];
+      word.positions = Object.hasOwn(positions, word.word) ? positions[word.word] : [];
     }
     showExplanations(new Map(labels.map((label) => [label.uri, label])));
   } catch (error) {
