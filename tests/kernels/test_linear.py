@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -31,9 +33,14 @@ def train(
     prior: csr_matrix | None = None,
     own: list[int] | None = None,
     document_weights: NDArray[np.float32] | None = None,
+    prior_biases: list[float] | None = None,
+    start: Trained | None = None,
+    max_iter: int = 2000,
 ) -> Trained:
     """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
     prior = csr_matrix((0, V), dtype=np.float32) if prior is None else prior
+    near = csr_matrix((0, V), dtype=np.float32) if start is None else csr_matrix(start[0].astype(np.float32))
+    near_biases = np.empty(0, np.float32) if start is None else start[1].astype(np.float32)
     of = np.array(groups, dtype=np.int32)
     members = csr_matrix(np.array([truth[:, of == group].any(axis=1) for group in range(max(groups) + 1)], np.float32))
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
@@ -45,7 +52,8 @@ def train(
     done = linear.train_classes(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
         each,
-        Solver(COST, *bias, 2000, 1e-5, 0), Csr.of(prior), np.array(own or [], np.int32),
+        Solver(COST, *bias, max_iter, 1e-5, 0), Csr.of(prior), np.array(prior_biases or [], np.float32), Csr.of(near),
+        near_biases, np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
     assert done == n
@@ -157,3 +165,32 @@ def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
     assert order[48:].tolist() == [48, 49]
     firsts = order[:48:16]
     np.testing.assert_array_equal(order[:48].reshape(3, 16), firsts[:, None] + np.arange(16))
+
+
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+def test_a_solution_is_where_descent_from_it_ends_without_a_pass(max_copied: int) -> None:
+    rng = np.random.default_rng(7)
+    X, truth = documents(7), rng.random((N, 20)) < 0.3
+    each = rng.uniform(0.5, 2, N).astype(np.float32)
+    prior = csr_matrix(rng.normal(0, 0.3, (20, V)).astype(np.float32))
+    how: dict[str, Any] = {"max_copied": max_copied, "prior": prior, "bias": (-1.0, 0.3), "document_weights": each}
+    found = train(X, truth, [0] * 20, **how)
+    again = train(X, truth, [0] * 20, start=found, max_iter=0, **how)
+    np.testing.assert_allclose(again[0], found[0], atol=2e-3)
+    np.testing.assert_allclose(again[1], found[1], atol=2e-3)
+
+
+def test_classes_without_weights_to_start_from_start_from_the_prior() -> None:
+    rng = np.random.default_rng(8)
+    X, truth = documents(8), rng.random((N, 3)) < 0.3
+    expected = train(X, truth, [0, 0, 0])
+    start = expected[0].copy(), expected[1]
+    start[0][1] = 0
+    found = train(X, truth, [0, 0, 0], start=start)
+    np.testing.assert_allclose(found[0], expected[0], atol=3e-3)
+
+
+def test_each_class_is_drawn_to_its_own_bias() -> None:
+    X, truth = documents(9), np.ones((N, 2), dtype=bool)
+    _, biases = train(X, truth, [0, 0], bias=(0.0, 0.0), prior_biases=[0.25, -0.5])
+    assert biases.tolist() == [0.25, -0.5]

@@ -322,3 +322,82 @@ def fill(
             out_classes[position] = classes[i] - (block << BLOCK_BITS)
             out_weights[position] = weights[j]
             positions[block, features[j]] = position + 1
+
+
+@kernel
+def count_entries(index: Postings, slots: NDArray[np.int32], counts: NDArray[np.int64]) -> None:
+    """Count the weights of some classes: `slots` has the place of each class in `counts`, or -1."""
+    for block in range(index.indptr.shape[0]):
+        base = block << BLOCK_BITS
+        for p in range(index.indptr[block, 0], index.indptr[block, -1]):
+            slot = slots[base + index.labels[p]]
+            if slot >= 0:
+                counts[slot] += 1
+
+
+@kernel
+def collect_entries(
+    index: Postings,
+    slots: NDArray[np.int32],
+    positions: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    weights: NDArray[np.float32],
+) -> None:
+    """Copy the weights of some classes, those of each class from its position on, by ascending feature."""
+    for block in range(index.indptr.shape[0]):
+        base = block << BLOCK_BITS
+        for feature in range(index.indptr.shape[1] - 1):
+            for p in range(index.indptr[block, feature], index.indptr[block, feature + 1]):
+                slot = slots[base + index.labels[p]]
+                if slot >= 0:
+                    columns[positions[slot]] = feature
+                    weights[positions[slot]] = widen(index.weights[p])
+                    positions[slot] += 1
+
+
+@kernel
+def count_merged(
+    first: int, last: int, old: Postings, added: Postings, is_replaced: NDArray[np.uint8], counts: NDArray[np.int64]
+) -> None:
+    """Count the entries of features first … last in an index whose classes are replaced by those of another one.
+
+    `added` has at least the features and blocks of `old`. `is_replaced` has an entry per class.
+    """
+    for block in range(added.indptr.shape[0]):
+        for feature in range(first, last):
+            n = added.indptr[block, feature + 1] - added.indptr[block, feature]
+            if block < old.indptr.shape[0] and feature + 1 < old.indptr.shape[1]:
+                for p in range(old.indptr[block, feature], old.indptr[block, feature + 1]):
+                    n += 1 - is_replaced[(block << BLOCK_BITS) + old.labels[p]]
+            counts[block, feature] = n
+
+
+@kernel
+def merge(
+    first: int,
+    last: int,
+    old: Postings,
+    added: Postings,
+    is_replaced: NDArray[np.uint8],
+    indptr: NDArray[np.int64],
+    labels: NDArray[np.uint16],
+    weights: NDArray[Any],
+) -> None:
+    """Write the entries of features first … last that `count_merged` has counted, by ascending class."""
+    for block in range(added.indptr.shape[0]):
+        base = block << BLOCK_BITS
+        for feature in range(first, last):
+            at = indptr[block, feature]
+            q, stop = added.indptr[block, feature], added.indptr[block, feature + 1]
+            if block < old.indptr.shape[0] and feature + 1 < old.indptr.shape[1]:
+                for p in range(old.indptr[block, feature], old.indptr[block, feature + 1]):
+                    label = old.labels[p]
+                    if is_replaced[base + label] == 0:
+                        while q < stop and added.labels[q] < label:
+                            labels[at], weights[at] = added.labels[q], added.weights[q]
+                            at, q = at + 1, q + 1
+                        labels[at], weights[at] = label, old.weights[p]
+                        at += 1
+            while q < stop:
+                labels[at], weights[at] = added.labels[q], added.weights[q]
+                at, q = at + 1, q + 1

@@ -175,6 +175,9 @@ def train_classes(
     document_weights: NDArray[np.float32],
     solver: Solver,
     prior: Csr,
+    prior_biases: NDArray[np.float32],
+    start: Csr,
+    start_biases: NDArray[np.float32],
     own: NDArray[np.int32],
     prune_below: NDArray[np.float32],
     max_copied: int,
@@ -198,8 +201,11 @@ def train_classes(
         The documents, the squared norm of each, and how much each counts.
     solver
         Costs, bias and stopping rule.
-    prior
-        Per class, the weights towards which it is regularized; no rows for zero.
+    prior, prior_biases
+        Per class, the weights and the bias towards which it is regularized; no rows for zero, and no biases for that of
+        the solver.
+    start, start_biases
+        Per class, weights and bias near the solution, to start from; no rows, or an empty one, to start from the prior.
     own
         Per class, a document that it is not trained on, -1 for none; empty if no class has one.
     prune_below
@@ -272,25 +278,18 @@ def train_classes(
                     ignored[place] |= np.uint16(1) << np.uint16(i - first)
             for p in range(positives.indptr[classes[i]], positives.indptr[classes[i] + 1]):
                 targets[place_of[positives.indices[p]]] |= np.uint16(1) << np.uint16(i - first)
-            if classes[i] + 1 < prior.indptr.size:
-                for p in range(prior.indptr[classes[i]], prior.indptr[classes[i] + 1]):
-                    position = position_of[prior.indices[p]] if is_copied else prior.indices[p]
-                    if position >= 0:
-                        W[position, i - first] = prior.values[p]
-        state = np.uint64(solver.seed) + np.uint64(classes[first])
-        for lane in range(LANES):
-            bias[lane] = solver.bias
+        block, n = classes[first:last], n_touched if is_copied else W.shape[0]
+        # The copy and the documents themselves may be arrays of different types, writable and not.
         if is_copied:
-            _descend(
-                rows, n_documents, targets, ignored, copied, own_squares, own_weights, last - first, solver, state, 1,
-                W, bias,
+            _solve(
+                block, rows, n_documents, targets, ignored, copied, own_squares, own_weights, solver, prior,
+                prior_biases, start, start_biases, position_of, n, 1, W, bias,
             )  # fmt: skip
         else:
-            _descend(
-                rows, n_documents, targets, ignored, X, own_squares, own_weights, last - first, solver, state, _BLOCK,
-                W, bias,
+            _solve(
+                block, rows, n_documents, targets, ignored, X, own_squares, own_weights, solver, prior, prior_biases,
+                start, start_biases, position_of[:0], n, _BLOCK, W, bias,
             )  # fmt: skip
-        n = n_touched if is_copied else W.shape[0]
         for i in range(first, last):
             kept = used
             for j in range(n):
@@ -350,6 +349,130 @@ def _gather(
 
 
 @fast_kernel
+def _solve(
+    block: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    n_documents: int,
+    targets: NDArray[np.uint16],
+    ignored: NDArray[np.uint16],
+    X: Csr,
+    squares: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    solver: Solver,
+    prior: Csr,
+    prior_biases: NDArray[np.float32],
+    start: Csr,
+    start_biases: NDArray[np.float32],
+    position_of: NDArray[np.int32],
+    n_columns: int,
+    shuffled: int,
+    W: NDArray[np.float32],
+    bias: NDArray[np.float32],
+) -> None:
+    """Train the classes of a block on these rows of X, into W and `bias`.
+
+    `position_of` is the row of W of each column; empty if it is the column itself. Only the first rows of W are used.
+    """
+    duals = np.zeros((n_documents, LANES), np.float32)
+    is_warm = _load(block, start, position_of, W)
+    if is_warm > 0:
+        for lane in range(LANES):
+            bias[lane] = start_biases[block[lane]] if lane < block.size else np.float32(0)
+        _recover_duals(rows, n_documents, targets, ignored, X, weights, is_warm, solver.cost, W, bias, duals)
+        for j in range(n_columns):
+            for lane in range(LANES):
+                W[j, lane] = 0.0
+    _load(block, prior, position_of, W)
+    for lane in range(LANES):
+        has_own = lane < block.size and prior_biases.size > 0
+        bias[lane] = prior_biases[block[lane]] if has_own else np.float32(solver.bias)
+    if is_warm > 0:
+        _add_documents(rows, n_documents, targets, X, duals, np.float32(solver.bias_rate), W, bias)
+    state = np.uint64(solver.seed) + np.uint64(block[0])
+    _descend(
+        rows, n_documents, targets, ignored, X, squares, weights, block.size, solver, state, shuffled, duals, W, bias
+    )
+
+
+@kernel
+def _load(block: NDArray[np.int32], rows: Csr, position_of: NDArray[np.int32], W: NDArray[np.float32]) -> int:
+    """Write the weights of the classes of a block into their lanes; return a bit for each lane that has some.
+
+    Columns that no document of the group has are left out.
+    """
+    has_some = 0
+    for lane in range(block.size):
+        if block[lane] + 1 < rows.indptr.size:
+            first, last = rows.indptr[block[lane]], rows.indptr[block[lane] + 1]
+            if first < last:
+                has_some |= 1 << lane
+            for p in range(first, last):
+                position = position_of[rows.indices[p]] if position_of.size > 0 else rows.indices[p]
+                if position >= 0:
+                    W[position, lane] = rows.values[p]
+    return has_some
+
+
+@fast_kernel
+def _recover_duals(
+    documents: NDArray[np.int32],
+    n: int,
+    targets: NDArray[np.uint16],
+    ignored: NDArray[np.uint16],
+    X: Csr,
+    weights: NDArray[np.float32],
+    is_warm: int,
+    cost: float,
+    W: NDArray[np.float32],
+    b: NDArray[np.float32],
+    duals: NDArray[np.float32],
+) -> None:
+    """Compute the duals of a solution from its weights: 2 cost (1 − y score), where that is positive."""
+    indptr, indices, values = X
+    scores = np.empty(LANES, np.float32)
+    for i in range(n):
+        for lane in range(LANES):
+            scores[lane] = b[lane]
+        for p in range(indptr[documents[i]], indptr[documents[i] + 1]):
+            row, value = W[indices[p]], values[p]
+            for lane in range(LANES):
+                scores[lane] += value * row[lane]
+        scale = np.float32(2 * cost * weights[i])
+        for lane in range(LANES):
+            bit = 1 << lane
+            margin = scores[lane] if targets[i] & bit else -scores[lane]
+            if is_warm & bit and not ignored[i] & bit and margin < 1:
+                duals[i, lane] = scale * (1 - margin)
+
+
+@fast_kernel
+def _add_documents(
+    documents: NDArray[np.int32],
+    n: int,
+    targets: NDArray[np.uint16],
+    X: Csr,
+    duals: NDArray[np.float32],
+    bias_rate: np.float32,
+    W: NDArray[np.float32],
+    b: NDArray[np.float32],
+) -> None:
+    """Add the documents to weights and biases, each times its dual and its target in each lane."""
+    indptr, indices, values = X
+    changes = np.empty(LANES, np.float32)
+    for i in range(n):
+        largest = np.float32(0)
+        for lane in range(LANES):
+            changes[lane] = duals[i, lane] if targets[i] & (1 << lane) else -duals[i, lane]
+            largest = max(largest, duals[i, lane])
+            b[lane] += bias_rate * changes[lane]
+        if largest > 0:
+            for p in range(indptr[documents[i]], indptr[documents[i] + 1]):
+                row, value = W[indices[p]], values[p]
+                for lane in range(LANES):
+                    row[lane] += value * changes[lane]
+
+
+@fast_kernel
 def _descend(
     documents: NDArray[np.int32],
     n: int,
@@ -362,22 +485,20 @@ def _descend(
     solver: Solver,
     state: np.uint64,
     block: int,
+    duals: NDArray[np.float32],
     W: NDArray[np.float32],
     b: NDArray[np.float32],
 ) -> None:
-    """Minimize the loss of each lane on n documents, into W and b, which hold the prior.
+    """Minimize the loss of each lane on n documents, into W and b, which hold the prior and what the duals add to it.
 
     `squares` and `weights` are the squared norms of these documents, one after the other, and how much each counts.
     Each pass visits them in a new random order of blocks. Bit k of a target says whether the document is a positive of
     lane k, bit k of `ignored` whether lane k is not trained on it.
     """
     indptr, indices, values = X
-    duals = np.empty((n, LANES), np.float32)
     order, shrunk = np.empty(n, np.int32), np.empty(n, np.int32)
     for i in range(n):
         order[i] = i
-        for lane in range(LANES):
-            duals[i, lane] = 0.0
     bounds = np.empty((3, LANES), np.float32)
     for lane in range(LANES):
         # Lanes without a class are always skipped.

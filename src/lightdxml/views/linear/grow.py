@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels.inverted_index import BLOCK
+from lightdxml.kernels import inverted_index as kernels
+from lightdxml.kernels import parallel
+from lightdxml.kernels.precision import as_bits
 from lightdxml.views.base import Batch, NewLabels
-from lightdxml.views.linear.inverted import InvertedIndex, margins_of
+from lightdxml.views.linear.inverted import InvertedIndex, margins_of, n_blocks
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER
 from lightdxml.views.linear.solver import Weights, inverted
@@ -61,21 +66,48 @@ def grown(
     >>> more.indptr.tolist(), more.biases.tolist()
     ([[0, 1, 1]], [0.0, -1.0, -1.0])
     """
-    old, parts = _by_class(index), []
-    dense = index.dense
+    dense = index.dense if added is None else np.setdiff1d(index.dense, added.classes).astype(np.int32)
+    none = np.empty(0, dtype=np.int32)
+    other = inverted([] if added is None else [added], n_features, n_classes, index.weights.dtype.name, bias, none)
+    is_replaced = np.zeros(n_classes, dtype=np.uint8)
+    biases = np.append(index.biases, other.biases[len(index.biases) :])
     if added is not None:
-        parts, dense = [added], np.setdiff1d(dense, added.classes).astype(np.int32)
-    return inverted([old, *parts], n_features, n_classes, index.weights.dtype.name, bias, dense)
+        is_replaced[added.classes] = 1
+        biases[added.classes] = added.biases
+    # In float32 if the new weights would overflow in float16.
+    kind = np.result_type(index.weights.dtype, other.weights.dtype)
+    old, new = (replace(one, weights=one.weights.astype(kind, copy=False)).postings for one in (index, other))
+    counts = np.empty((n_blocks(n_classes), n_features), dtype=np.int64)
+    parallel.over(lambda first, last: kernels.count_merged(first, last, old, new, is_replaced, counts), n_features)
+    indptr = np.zeros((len(counts), n_features + 1), dtype=np.int64)
+    indptr[:, 1:] = np.cumsum(counts).reshape(counts.shape)
+    indptr[1:, 0] = indptr[:-1, -1]
+    classes, weights = np.empty(indptr[-1, -1], dtype=np.uint16), np.empty(indptr[-1, -1], dtype=kind)
+    out = indptr, classes, as_bits(weights)
+    parallel.over(lambda first, last: kernels.merge(first, last, old, new, is_replaced, *out), n_features)
+    return InvertedIndex(indptr, classes, weights, biases, dense)
 
 
-def _by_class(index: InvertedIndex) -> Weights:
-    """Return the weights of an index, one class after the other."""
-    n_blocks, n_features = index.indptr.shape[0], index.indptr.shape[1] - 1
-    per_feature = np.diff(index.indptr, axis=1)
-    features = np.repeat(np.tile(np.arange(n_features, dtype=np.int32), n_blocks), per_feature.ravel())
-    firsts = np.repeat(BLOCK * np.arange(n_blocks), per_feature.sum(axis=1))
-    classes = index.classes + firsts
-    order = np.argsort(classes, kind="stable")
-    counts = np.bincount(classes, minlength=len(index.biases))
-    every = np.arange(len(index.biases), dtype=np.int32)
-    return Weights(every, counts, features[order], index.weights[order].astype(np.float32), index.biases)
+def weights_of(index: InvertedIndex, classes: NDArray[np.int32]) -> csr_matrix:
+    """Return the weights of some classes, ascending: all classes × features, in which other rows are empty.
+
+    Classes that the index does not have are empty, too, but the matrix has rows up to the last one.
+
+    Examples
+    --------
+    >>> of_classes, no = np.array([0, 1], dtype=np.uint16), np.empty(0, dtype=np.int32)
+    >>> index = InvertedIndex(np.array([[0, 2]]), of_classes, np.ones(2, np.float32), np.zeros(2, np.float32), no)
+    >>> weights_of(index, np.array([1, 2], dtype=np.int32)).toarray().tolist()
+    [[0.0], [1.0], [0.0]]
+    """
+    n_classes, n_features = len(index.biases), index.indptr.shape[1] - 1
+    known = classes[classes < n_classes]
+    slots = np.full(n_classes, -1, dtype=np.int32)
+    slots[known] = np.arange(len(known), dtype=np.int32)
+    counts = np.zeros(len(known), dtype=np.int64)
+    kernels.count_entries(index.postings, slots, counts)
+    columns, weights = np.empty(counts.sum(), dtype=np.int32), np.empty(counts.sum(), dtype=np.float32)
+    kernels.collect_entries(index.postings, slots, np.cumsum(counts) - counts, columns, weights)
+    per_row = np.zeros(max(n_classes, int(classes.max(initial=-1)) + 1), dtype=np.int64)
+    per_row[known] = counts
+    return csr_matrix((weights, columns, np.append(0, np.cumsum(per_row))), shape=(len(per_row), n_features))

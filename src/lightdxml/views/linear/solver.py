@@ -127,6 +127,11 @@ class Problem:
         Seed of the order of documents.
     prior
         Weights of every class towards which it is regularized; None for zero.
+    prior_biases
+        The bias of every class towards which it is regularized; None for that of the solver.
+    start, start_biases
+        Weights and biases of every class near the solution, to start from; an empty row to start from the prior. None
+        if there are none.
     own
         A document of every class that it is not trained on, -1 for none; None if no class has one.
     """
@@ -141,6 +146,9 @@ class Problem:
     seed: int
     prior: csr_matrix | None = None
     own: NDArray[np.int32] | None = None
+    prior_biases: NDArray[np.float32] | None = None
+    start: csr_matrix | None = None
+    start_biases: NDArray[np.float32] | None = None
 
     def parts(self) -> list[NDArray[np.int32]]:
         """Return the classes in parts of nearly equal work, without cutting a block that is trained together."""
@@ -159,13 +167,18 @@ class Problem:
             self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
-        prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
+        no_rows, no_biases = csr_matrix((0, n_features), dtype=np.float32), np.empty(0, dtype=np.float32)
+        prior, start = (Csr.of(no_rows if one is None else one) for one in (self.prior, self.start))
+        prior_biases, start_biases = (
+            no_biases if one is None else one for one in (self.prior_biases, self.start_biases)
+        )
         own = np.empty(0, dtype=np.int32) if self.own is None else self.own
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
                 some, positives, self.groups, members, self.documents.arrays, self.documents.squares,
-                self.documents.weights, solver, prior, own, thresholds, linear.MAX_COPIED, W, biases, *out,
+                self.documents.weights, solver, prior, prior_biases, start, start_biases, own, thresholds,
+                linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
         return _in_pieces(train, classes, linear.LANES * n_features + 100_000)
