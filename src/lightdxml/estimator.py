@@ -24,6 +24,7 @@ from lightdxml.label_names import (
     with_titles,
     with_vocabulary,
 )
+from lightdxml.learning.keep import Keeper, expected_bytes, kept_data
 from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
@@ -46,6 +47,7 @@ from lightdxml.validation import (
     check_trainable,
     matrix_of,
     rows_of,
+    split_rows,
     texts_of,
 )
 
@@ -210,6 +212,7 @@ class LightDXML(BaseEstimator):
         allow_different_machine: bool = False,
         memory_limit: int | str | None = None,
         spill: str | Path | None = None,
+        keep_training_data: bool = False,
     ) -> LightDXML:
         """Train.
 
@@ -255,6 +258,9 @@ class LightDXML(BaseEstimator):
         spill
             A folder in which features and shortlists live as memory-mapped files instead of in memory. Leftovers of
             killed processes are removed the next time.
+        keep_training_data
+            Keep features and labels of the documents, so that `learn` is as good as training on all documents. They
+            are saved beside the model. Without them, `learn` knows earlier documents only by the model's weights.
         """
         # Wrong settings are reported before any work is done.
         self.config()
@@ -285,9 +291,11 @@ class LightDXML(BaseEstimator):
             progress.say("documents are labels themselves: none is given to itself")
         with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
             vectorizer = forms = None
+            label_words = False
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
                 called = label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
+                label_words = called is not None
                 if own is not None and config.names.enabled:
                     parts = (texts, own[0]), (None if dev is None else dev[0], own[1])
                     called = with_titles(called, labels.shape[1], parts)
@@ -313,9 +321,20 @@ class LightDXML(BaseEstimator):
                 seen = fingerprints.of_features(X)
                 if feature_names is not None and config.names.enabled:
                     called = label_texts(names, feature_names, vocabulary, self.language)
+                    label_words = called is not None
                     if called is not None:
                         forms = name_forms_in_features(X, feature_names, called)
             check_trainable(X, labels)
+            keeper = None
+            if keep_training_data:
+                progress.say(f"training data kept beside the model: about {expected_bytes(X, labels) / 1e6:,.1f} MB")
+                with history.phase("training data"):
+                    kept = kept_data(
+                        X, labels, texts=texts, vectorizer=vectorizer, ids=ids, names=forms, label_words=label_words,
+                        feature_names=feature_names, own=None if own is None else own[0], weights=weights,
+                    )  # fmt: skip
+                rows = split_rows(labels, config) if dev is None else None
+                keeper = Keeper(kept, None if rows is None else np.concatenate(rows))
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
@@ -325,7 +344,7 @@ class LightDXML(BaseEstimator):
             try:
                 model, entries = train(
                     prepared, config, progress, keep, limit, None if spill is None else Path(spill),
-                    on_compiled=stop_helper,
+                    on_compiled=stop_helper, callbacks=() if keeper is None else (keeper,),
                 )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:
@@ -333,6 +352,7 @@ class LightDXML(BaseEstimator):
                     self._take(kept, names, are_integers, vectorizer, [*history.entries, *error.history])
                 raise
         self._take(replace(model, **about), names, are_integers, vectorizer, [*history.entries, *entries])
+        self.kept_ = None if keeper is None else keeper.data
         return self
 
     def _take(

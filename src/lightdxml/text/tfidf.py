@@ -109,7 +109,7 @@ def fit(
     fields = Fields.of(texts, settings.title_weight > 0, settings.language)
     of_names = Fields.of(names, language=settings.language)
     common, wanted = _count(fields, settings, memory_limit, _words(of_names))
-    document_counts = _spell(of_names, wanted) | _select(fields, common, settings)
+    document_counts = spell(of_names, wanted) | _select(fields, common, settings)
     vocabulary = sorted(document_counts)
     df = np.array([document_counts[term] for term in vocabulary], dtype=np.float64)
     idf = np.log((1 + len(fields)) / (1 + df)) + 1
@@ -129,7 +129,7 @@ def with_words(vectorizer: Vectorizer, names: Sequence[str], n_documents: int) -
     ['cat', 'dog', 'big']
     """
     fields, known = Fields.of(names, language=vectorizer.settings.language), set(vectorizer.vocabulary)
-    new = sorted(word for word in _spell(fields, _words(fields)) if word not in known)
+    new = sorted(word for word in spell(fields, _words(fields)) if word not in known)
     weights = np.full(len(new), np.log(1 + n_documents) + 1, dtype=np.float32)
     return Vectorizer([*vectorizer.vocabulary, *new], np.append(vectorizer.idf, weights), vectorizer.settings)
 
@@ -256,6 +256,11 @@ def _count(
     return common, counted
 
 
+def count_terms(fields: Fields, settings: TextOptions) -> NDArray[np.uint64]:
+    """Return the terms that occur in enough documents, as unordered rows of `kernels.words`."""
+    return _count(fields, settings, None, np.zeros((0, words.COLUMNS), np.uint64))[0]
+
+
 def _document_counts(terms: NDArray[np.uint64]) -> NDArray[np.uint64]:
     counts: NDArray[np.uint64] = terms[:, 1] & np.uint64(0xFFFFFFFF)
     return counts
@@ -267,14 +272,14 @@ def _select(fields: Fields, terms: NDArray[np.uint64], settings: TextOptions) ->
         number = {1: "any document", 2: "two documents"}.get(settings.min_df, f"{settings.min_df} documents")
         raise ValueError(f"no word occurs in {number}: check that the texts are in the right column")
     if len(terms) <= settings.max_features:
-        return _spell(fields, terms)
+        return spell(fields, terms)
     counts = terms[:, 1] >> np.uint64(32)
     threshold = np.partition(counts, len(counts) - settings.max_features)[len(counts) - settings.max_features]
-    kept, tied = _spell(fields, terms[counts > threshold]), _spell(fields, terms[counts == threshold])
+    kept, tied = spell(fields, terms[counts > threshold]), spell(fields, terms[counts == threshold])
     return kept | {term: tied[term] for term in sorted(tied)[: settings.max_features - len(kept)]}
 
 
-def _spell(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
+def spell(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
     """Return terms as strings, read from their first occurrence, with their document counts."""
     terms = terms[np.argsort(terms[:, 2])]
     spelled: dict[str, int] = {}

@@ -61,6 +61,9 @@ class Callback:
     def on_message(self, run: Run, message: str) -> None:
         """Take a message for people."""
 
+    def on_end(self, run: Run) -> None:
+        """See the end of a training run, when the model is complete."""
+
 
 class ProgressBars(Callback):
     """Shows a bar per phase that has a title."""

@@ -179,6 +179,7 @@ def train(
     with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill):
         try:
             model = _train(run)
+            run.notify("on_end")
         except Diverged as reason:
             raise _diverged_error(run, reason) from None
     return model, run.history

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.kernels.sparse import FeatureRows
     from lightdxml.training.run import Run, TrainingData
+    from lightdxml.views.lesson import Lesson
     from lightdxml.views.names.forms import NameForms
 
 T = TypeVar("T")
@@ -194,6 +195,9 @@ class View(Protocol):
 
     def with_labels(self, new: NewLabels) -> View:
         """Return the view with new labels and names, without training; trained weights stay as they are."""
+
+    def learn(self, lesson: Lesson) -> View:
+        """Return the view after it has learned new documents, labels and names; what they do not touch stays."""
 
     def summary(self) -> str:
         """Return what `lightdxml info` says about the view."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import NewLabels, View
+    from lightdxml.views.lesson import Lesson
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,12 @@ class ClassifierView:
         W = np.concatenate([self.W, np.repeat(row, new.n_labels - len(self.W), axis=0)])
         W[new.untrained] = row
         return ClassifierView(self.encoder.with_features(new.n_features), W)
+
+    def learn(self, lesson: Lesson) -> ClassifierView:
+        """Return the view with the weights of labels of new documents learned again; the encoder stays."""
+        from lightdxml.views.dense.learn import learn_classifier
+
+        return learn_classifier(self, lesson)
 
     def summary(self) -> str:
         """Return the size of the classifier."""

@@ -38,8 +38,12 @@ def start(dim: int) -> LabelEncoder:
     >>> embed(encoder, np.array([[1.0, 2.0]], dtype=np.float32)).tolist()
     [[1.0, 2.0]]
     """
-    layers = [np.eye(dim, dim + 1, dtype=np.float32) for _ in range(2)]
-    squares = [np.zeros(dim, dtype=np.float32) for _ in layers]
+    return from_layers([np.eye(dim, dim + 1, dtype=np.float32) for _ in range(2)])
+
+
+def from_layers(layers: list[NDArray[np.float32]]) -> LabelEncoder:
+    """Return a label encoder with these layers, as before the first step of training."""
+    squares = [np.zeros(len(layer), dtype=np.float32) for layer in layers]
     return LabelEncoder(layers, [adam.zero_means(w) for w in layers], squares)
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import NewLabels, View
+    from lightdxml.views.lesson import Lesson
 
 _PREFIX = "nearness."
 
@@ -139,10 +140,16 @@ class NearnessView:
         is_known = added.any(axis=1)
         kept = ~np.isin(self.labels, new.untrained)
         labels = np.concatenate([self.labels[kept], new.untrained[is_known]])
-        vectors = np.concatenate([self.index.vectors[kept], _like(self.index.vectors, added[is_known])])
+        vectors = np.concatenate([self.index.vectors[kept], like(self.index.vectors, added[is_known])])
         order = np.argsort(labels, kind="stable")
         index = indexes.build(vectors[order], self.index.kind, k=self.shortlist_size)
         return NearnessView(encoder, labels[order], index, self.shortlist_size)
+
+    def learn(self, lesson: Lesson) -> NearnessView:
+        """Return the view with the embeddings of labels of new documents learned again; the encoder stays."""
+        from lightdxml.views.dense.learn import learn_nearness
+
+        return learn_nearness(self, lesson)
 
     def summary(self) -> str:
         """Return the size of the index and how it is searched."""
@@ -165,6 +172,6 @@ class NearnessView:
         return run.result.with_new_labels(run) or self
 
 
-def _like(vectors: NDArray[Any], rows: NDArray[np.float32]) -> NDArray[Any]:
+def like(vectors: NDArray[Any], rows: NDArray[np.float32]) -> NDArray[Any]:
     """Return rows in the precision of vectors."""
     return quantize_int8(rows) if vectors.dtype == np.int8 else rows.astype(vectors.dtype)

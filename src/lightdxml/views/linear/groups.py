@@ -91,15 +91,23 @@ def _training_groups(run: Run) -> LabelGroups:
 
 def refit_groups(run: Run) -> LabelGroups:
     """Return the groups with the held-out documents, and with labels that only these have."""
-    data = run.data
-    if fits_all_documents(data, run.config.linear):
+    if fits_all_documents(run.data, run.config.linear):
         return _one_group(run.all_data)
-    matcher = match(run, 0)
-    every, weight = run.all_data, run.config.names.documents
+    return _matched(run.all_data, *document_clusters(run))
+
+
+def document_clusters(run: Run) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the cluster of every label, -1 for none, and the clusters that each document is a negative of.
+
+    Held-out documents come after the training documents.
+    """
+    data, matcher = run.data, match(run, 0)
+    every, weight = run.all_data if data.held_out else data, run.config.names.documents
     clusters = joined_clusters(every, matcher.clusters, data.known_labels, every.trained_labels, weight)
     hard = _hard_negatives(run, matcher)
-    held_out = nearest_clusters(matcher, data.X_validation, hard.shape[1])
-    return _matched(run.all_data, clusters, np.concatenate([hard, held_out]))
+    if data.held_out:
+        hard = np.concatenate([hard, nearest_clusters(matcher, data.X_validation, hard.shape[1])])
+    return clusters, hard
 
 
 def _one_group(data: TrainingData) -> LabelGroups:

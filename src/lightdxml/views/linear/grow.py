@@ -29,7 +29,7 @@ def with_labels(view: LinearView, new: NewLabels) -> LinearView:
     biases = np.full(len(new.untrained), usual, dtype=np.float32)
     counts = np.diff(rows.indptr).astype(np.int64)
     weights = Weights(new.untrained, counts, rows.indices.astype(np.int32), rows.data, biases)
-    return LinearView(grown(view.index, new.n_features, new.n_labels, SOLVER.bias, weights), view.proposals)
+    return replace(view, index=grown(view.index, new.n_features, new.n_labels, SOLVER.bias, weights))
 
 
 def _scale(index: InvertedIndex, names: csr_matrix, new: NewLabels) -> float:

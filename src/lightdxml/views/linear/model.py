@@ -23,6 +23,7 @@ from lightdxml.views.linear.inverted import (
     restore_index,
     search,
 )
+from lightdxml.views.linear.options import MAX_COST, LinearOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import NewLabels, View
+    from lightdxml.views.lesson import Lesson
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class LinearView:
         The weights.
     proposals
         Candidates per document.
+    cost
+        The cost C of an error with which it was trained.
     """
 
     name: ClassVar[str] = "linear"
@@ -50,6 +54,7 @@ class LinearView:
 
     index: InvertedIndex
     proposals: int
+    cost: float = LinearOptions.default_cost
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         """Return the labels of the largest margins; one pass over the index scores the known labels too."""
@@ -70,8 +75,8 @@ class LinearView:
         return self.index.arrays(self.name)
 
     def facts(self) -> dict[str, Any]:
-        """Return how many candidates the view proposes."""
-        return {"proposals": self.proposals}
+        """Return how many candidates the view proposes, and the cost of an error."""
+        return {"proposals": self.proposals, "cost": self.cost}
 
     @classmethod
     def restore(cls, arrays: Arrays, facts: dict[str, Any], sizes: ModelSizes) -> LinearView:
@@ -79,7 +84,11 @@ class LinearView:
         proposals = facts["proposals"]
         if type(proposals) is not int or not 0 <= proposals <= 1 << 20:
             raise ValueError(f"its linear view proposes {proposals!r:.30} labels")
-        return cls(restore_index(arrays, cls.name, sizes.n_features, sizes.n_labels), proposals)
+        # Older models do not have it.
+        cost = facts.get("cost", LinearOptions.default_cost)
+        if type(cost) not in (int, float) or not 0 < cost <= MAX_COST:
+            raise ValueError(f"its linear view has a cost {cost!r:.30}")
+        return cls(restore_index(arrays, cls.name, sizes.n_features, sizes.n_labels), proposals, float(cost))
 
     def check_values(self) -> None:
         """Check nothing more: there are no quantized rows."""
@@ -93,6 +102,12 @@ class LinearView:
         from lightdxml.views.linear.grow import with_labels
 
         return with_labels(self, new)
+
+    def learn(self, lesson: Lesson) -> LinearView:
+        """Return the view with the labels of new documents solved again."""
+        from lightdxml.views.linear.learn import learn
+
+        return learn(self, lesson)
 
     def summary(self) -> str:
         """Return the number of weights."""

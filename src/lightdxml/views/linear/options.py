@@ -38,7 +38,7 @@ class SolverOptions:
 # of 33 on wordnet. A fixed one would be too low for labels of a third of all documents.
 SOLVER = SolverOptions(30, 0.1, 0.07, bias=-1.0, bias_rate=0.3)
 
-_MAX_COST = 1_000_000
+MAX_COST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class LinearOptions:
     costs: tuple[float, ...] = setting(
         (0.25, 0.5, 1.0), "Values of C, the cost of an error, to choose from; noisy labels need a lower one."
     )
-    default_cost: float = setting(0.5, "C with few validation documents.", above=0, high=_MAX_COST)
+    default_cost: float = setting(0.5, "C with few validation documents.", above=0, high=MAX_COST)
     tried_labels: int = setting(256, "Labels on which these costs are compared, at least.", low=1)
     tried_share: float = setting(0.25, "Share of all labels on which these costs are compared.", low=0, high=1)
     # Rare labels have few documents to learn from: their mean is a better guess than nothing.
@@ -71,6 +71,6 @@ class LinearOptions:
 
     def __post_init__(self) -> None:
         check(self)
-        numbers = all(isinstance(cost, int | float) and 0 < cost <= _MAX_COST for cost in self.costs)
+        numbers = all(isinstance(cost, int | float) and 0 < cost <= MAX_COST for cost in self.costs)
         if not self.costs or not numbers:
-            raise ValueError(f"linear.costs is {self.costs!r}: it must be numbers above 0 and at most {_MAX_COST:,}")
+            raise ValueError(f"linear.costs is {self.costs!r}: it must be numbers above 0 and at most {MAX_COST:,}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ def train(run: Run) -> LinearView:
     labels = groups.order(data.trained_labels.astype(np.int32))
     cost = _cost(run, groups)
     weights = solve_step(run, _PHASE, _LABELS, labels, lambda: _problem(run, data, groups, labels, cost))
-    return LinearView(_inverted(run, [weights]), run.config.linear.proposals)
+    return LinearView(_inverted(run, [weights]), run.config.linear.proposals, cost)
 
 
 def refit(view: LinearView, run: Run) -> LinearView:
@@ -56,7 +57,7 @@ def refit(view: LinearView, run: Run) -> LinearView:
         run, f"refit {_PHASE}", _LABELS, labels, lambda: _problem(run, run.all_data, later, labels, cost)
     )
     # Of a label that was trained twice the last weights count.
-    return LinearView(_inverted(run, [trained, again]), run.config.linear.proposals)
+    return replace(view, index=_inverted(run, [trained, again]))
 
 
 def _problem(run: Run, data: TrainingData, groups: LabelGroups, labels: NDArray[np.int32], cost: float) -> Problem:
@@ -76,8 +77,12 @@ def _inverted(run: Run, trained: list[Weights]) -> InvertedIndex:
     biases = np.full(data.n_labels, SOLVER.bias, dtype=np.float32)
     for part in trained:
         biases[part.classes] = part.biases
-    raised = np.flatnonzero(biases > SOLVER.bias + _RAISED).astype(np.int32)
-    return inverted(trained, data.X.shape[1], data.n_labels, run.config.precision, SOLVER.bias, raised)
+    return inverted(trained, data.X.shape[1], data.n_labels, run.config.precision, SOLVER.bias, raised(biases))
+
+
+def raised(biases: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Return the labels that may rank high although they share no feature with the document: their bias was raised."""
+    return np.flatnonzero(biases > SOLVER.bias + _RAISED).astype(np.int32)
 
 
 def _cost(run: Run, groups: LabelGroups) -> float:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import NewLabels, View
+    from lightdxml.views.lesson import Lesson
 
 _MAX_PROPOSALS = 1 << 16
 # Names that are searched per proposal. A text may contain many names of labels that do not fit.
@@ -216,6 +217,12 @@ class NamesView:
             occurrences=carried_over(self.occurrences, self.labels, new),
             frequency=np.append(self.frequency, groups_of(np.zeros(more, dtype=np.int32), FREQUENCY)),
         )
+
+    def learn(self, lesson: Lesson) -> NamesView:
+        """Return the view with counts of new documents, and with added names."""
+        from lightdxml.views.names.learn import learn
+
+        return learn(self, lesson)
 
     def summary(self) -> str:
         """Return the number of names and labels."""

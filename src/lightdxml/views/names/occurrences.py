@@ -45,6 +45,16 @@ class Occurrences:
     def __add__(self, other: Occurrences) -> Occurrences:
         return Occurrences(self.documents + other.documents, self.hits + other.hits)
 
+    def less(self, other: Occurrences) -> Occurrences:
+        """Return the counts without others, which they contain."""
+        documents = np.maximum(self.documents - other.documents, 0)
+        return Occurrences(documents, np.clip(self.hits - other.hits, 0, documents))
+
+    def joined(self, other: Occurrences) -> Occurrences:
+        """Return these counts and, after them, those of other names."""
+        pairs = (self.documents, other.documents), (self.hits, other.hits)
+        return Occurrences(*(np.concatenate(pair) for pair in pairs))
+
     @property
     def log_rate(self) -> NDArray[np.float32]:
         """The logarithm of the share of hits among the documents, drawn to the usual share where they are few.

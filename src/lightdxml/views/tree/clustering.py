@@ -45,6 +45,21 @@ def named_centroids(data: TrainingData, weight: float) -> csr_matrix:
     return data.memo("named centroids", compute)
 
 
+def some_centroids(data: TrainingData, labels: NDArray[np.int32], weight: float) -> csr_matrix:
+    """Return the centroids of some labels, whose names count as this many of their documents: all labels × features.
+
+    Other rows are empty.
+    """
+    kept = np.zeros(data.n_labels, dtype=np.float32)
+    kept[labels] = 1
+    names = None
+    if data.names is not None and weight:
+        names = diags(kept) @ data.names.by_label(data.n_labels) * np.float32(weight)
+    some = csr_matrix(_weighted(data) @ diags(kept))
+    some.eliminate_zeros()
+    return label_centroids(data.X, some, names).astype(np.float32)
+
+
 def label_centroids(X: csr_matrix, Y: csr_matrix, names: csr_matrix | None = None) -> csr_matrix:
     """Return the mean features of each label's documents, and of its name, at length 1; zeros for a label without.
 

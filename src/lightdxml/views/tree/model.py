@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lightdxml.config import Config
     from lightdxml.training.run import Run, TrainingData
     from lightdxml.views.base import NewLabels, View
+    from lightdxml.views.lesson import Lesson
 
 # Nodes of candidates that are scored together.
 _NODES = 2_000_000
@@ -155,6 +156,12 @@ class TreeView:
         from lightdxml.views.tree.grow import with_labels
 
         return with_labels(self, new)
+
+    def learn(self, lesson: Lesson) -> TreeView:
+        """Return the trees with the labels of new documents separated again from the rest of their clusters."""
+        from lightdxml.views.tree.learn import learn
+
+        return learn(self, lesson)
 
     def summary(self) -> str:
         """Return the number of trees and weights."""

@@ -1,0 +1,116 @@
+"""Documents with labels that a model learns, in the form in which the journal keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from lightdxml.data.dataset import Texts
+from lightdxml.data.labels import label_matrix
+from lightdxml.label_columns import labels_of
+from lightdxml.model.model import Model
+from lightdxml.validation import check_features, check_lengths, matrix_of, texts_of
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledDocuments:
+    """Documents to learn.
+
+    Attributes
+    ----------
+    texts
+        Texts; None if there are features.
+    X
+        Features, checked; None if there are texts.
+    labels
+        The labels of each document: their names, or the columns of labels that have no names.
+    ids
+        The ids of the documents; empty if they have none.
+    """
+
+    texts: Texts | None
+    X: csr_matrix | None
+    labels: list[list[str | int]]
+    ids: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def documents_for(
+    model: Model, X: Any, y: Any, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
+) -> LabeledDocuments:
+    """Check documents and labels, in any form that training takes, and return them as this model learns them."""
+    texts, features = texts_of(X), None
+    if texts is None:
+        if model.vectorizer is not None:
+            raise ValueError("the model was trained on texts, not on features: give texts")
+        features = check_features(matrix_of(X), model.n_features)
+    elif model.vectorizer is None:
+        raise ValueError("the model was trained on features, not on texts: give a matrix")
+    labels = _labels(model, y, label_names)
+    n = len(texts) if texts is not None else features.shape[0]  # type: ignore[union-attr]
+    check_lengths(n, len(labels))
+    if ids is not None:
+        check_lengths(len(ids), len(labels), "ids and y")
+    if not n:
+        raise ValueError("there are no documents to learn: give at least one")
+    if texts is not None and not isinstance(texts, Texts):
+        texts = Texts(list(texts))
+    return LabeledDocuments(texts, features, labels, [str(one) for one in ids] if ids is not None else [])
+
+
+def _labels(model: Model, y: Any, label_names: Sequence[str] | None) -> list[list[str | int]]:
+    """Return the labels of each document, by name if the model's labels have names."""
+    if label_names is None and model.label_names is not None and _is_model_matrix(model, y):
+        label_names = model.label_names
+    found = labels_of(y, label_names)
+    rows = np.split(found.matrix.indices, found.matrix.indptr[1:-1])
+    if model.label_names is None:
+        if found.names is not None and not found.are_integers:
+            raise ValueError("labels are names here, and were columns of a matrix in training: give a matrix or ids")
+        columns = None if found.names is None else [int(name) for name in found.names]
+        return [[int(j) if columns is None else columns[j] for j in row.tolist()] for row in rows]
+    if found.names is None:
+        raise ValueError("labels are columns of a matrix here, and had names in training: give names")
+    if model.integer_labels and not found.are_integers:
+        raise ValueError("labels are names here, and were ids in training: give ids")
+    named: list[list[str | int]] = [[found.names[j] for j in row.tolist()] for row in rows]
+    if model.vocabulary is not None:
+        vocabulary = model.vocabulary
+        named = [list(vocabulary.uris([str(one) for one in row])) for row in named]
+    return named
+
+
+def _is_model_matrix(model: Model, y: Any) -> bool:
+    """Return whether labels are a matrix with the columns of the model."""
+    shape = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[1] == model.n_labels and model.output in ("dense", "sparse", "lists")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Labels of documents as a matrix with the columns of a model and of new labels, whose names come last."""
+
+    Y: csr_matrix
+    new_names: list[str]
+
+
+def columns_of(model: Model, documents: LabeledDocuments) -> Columns:
+    """Return the labels of documents as columns; unknown labels get columns after those of the model."""
+    if model.label_names is None:
+        rows = [[int(one) for one in row] for row in documents.labels]
+        last = max((one for row in rows for one in row), default=-1)
+        return Columns(label_matrix(rows, max(model.n_labels, last + 1)), [])
+    known, new = model.label_ids, dict[str, int]()
+    rows = []
+    for row in documents.labels:
+        for one in row:
+            if one not in known:
+                new.setdefault(str(one), model.n_labels + len(new))
+        rows.append([known[str(one)] if one in known else new[str(one)] for one in row])
+    return Columns(label_matrix(rows, model.n_labels + len(new)), list(new))

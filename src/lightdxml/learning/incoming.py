@@ -1,0 +1,84 @@
+"""New documents as a model sees them: features, also of words that it did not know, and columns of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.data.own_labels import own_labels
+from lightdxml.learning.documents import LabeledDocuments, columns_of
+from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.model.model import Model
+from lightdxml.text import rare, tfidf
+from lightdxml.text.rare import Joined, RareWords
+from lightdxml.text.tfidf import Vectorizer
+
+
+@dataclass(frozen=True, eq=False)
+class Incoming:
+    """New documents.
+
+    Attributes
+    ----------
+    documents
+        The documents as they were given.
+    known_X, X
+        Their features, without and with words that join the vocabulary with them.
+    Y
+        Their labels; columns of new labels come last.
+    new_labels
+        The names of new labels.
+    own
+        A label per document that it cannot have, because it is that label; None if documents are no labels.
+    vectorizer
+        The vocabulary with these words; None for features.
+    joined, rare
+        The words that join it, and those that are still rare.
+    unknown_words
+        The share of words that the model did not know.
+    """
+
+    documents: LabeledDocuments
+    known_X: csr_matrix
+    X: csr_matrix
+    Y: csr_matrix
+    new_labels: list[str]
+    own: NDArray[np.int32] | None
+    vectorizer: Vectorizer | None
+    joined: Sequence[Joined] = ()
+    rare: RareWords | None = None
+    unknown_words: float = 0.0
+
+    @staticmethod
+    def of(documents: LabeledDocuments, model: Model, kept: KeptData | None) -> Incoming:
+        """Return documents as a model sees them."""
+        columns = columns_of(model, documents)
+        own = None
+        if model.never_own:
+            ids = documents.ids or [""] * len(documents)
+            own = own_labels(ids, model.label_ids | new_ids(model, columns.new_names))
+        if documents.X is not None:
+            X = rounded(documents.X)
+            return Incoming(documents, X, X, columns.Y, columns.new_names, own, None)
+        assert model.vectorizer is not None
+        assert documents.texts is not None
+        known_X = rounded(tfidf.transform(model.vectorizer, documents.texts))
+        counted = rare.count_words(documents.texts, model.vectorizer.settings)
+        known = set(model.vectorizer.vocabulary)
+        n_words = sum(one.count for one in counted.values())
+        n_unknown = sum(one.count for word, one in counted.items() if word not in known)
+        before, n_before = (RareWords({}), model.n_documents) if kept is None else (kept.rare, len(kept))
+        joined, still = rare.join(before, counted, model.vectorizer, n_before)
+        vectorizer = rare.with_joined(model.vectorizer, joined, model.n_documents + len(documents))
+        X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else known_X
+        share = n_unknown / max(1, n_words)
+        return Incoming(documents, known_X, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
+
+
+def new_ids(model: Model, names: Sequence[str]) -> dict[str, int]:
+    """Return the columns of new labels by name."""
+    return {name: label for label, name in enumerate(names, model.n_labels)}

@@ -1,0 +1,93 @@
+"""What a training run leaves for later lessons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.data.dataset import Texts
+from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.learning.names import titles_of
+from lightdxml.text.rare import RareWords, rare_words
+from lightdxml.text.tfidf import Vectorizer
+from lightdxml.training.callbacks import Callback
+from lightdxml.views.lesson import Clusters
+from lightdxml.views.linear.groups import document_clusters, fits_all_documents
+from lightdxml.views.linear.solver import Documents
+from lightdxml.views.names.forms import NameForms
+
+if TYPE_CHECKING:
+    from lightdxml.training.run import Run
+    from lightdxml.views.dense.label_encoder import LabelEncoder
+
+# Bytes per feature of a document, per label of a document, and per document.
+_PER_FEATURE, _PER_LABEL, _PER_DOCUMENT = 6, 4, 100
+
+
+def expected_bytes(X: csr_matrix, Y: csr_matrix) -> int:
+    """Return about how many bytes the training data of a model take beside it."""
+    return int(_PER_FEATURE * X.nnz + _PER_LABEL * Y.nnz + _PER_DOCUMENT * X.shape[0])
+
+
+@dataclass
+class Keeper(Callback):
+    """Takes from a training run what later lessons need.
+
+    Attributes
+    ----------
+    data
+        The training data; clusters and label encoder are added at the end of training.
+    rows
+        The number, in `data`, of each document of the run: training documents, then held-out ones; None for the same
+        order.
+    """
+
+    data: KeptData
+    rows: NDArray[np.int64] | None = None
+
+    def on_end(self, run: Run) -> None:
+        """Take clusters of hard negatives and the label encoder."""
+        label_encoder = None if run.result is None else run.result.label_encoder
+        self.data = replace(self.data, clusters=self._clusters(run), label_encoder=label_encoder)
+
+    def _clusters(self, run: Run) -> Clusters | None:
+        if not run.config.linear.enabled or fits_all_documents(run.data, run.config.linear):
+            return None
+        of_label, of_document = document_clusters(run)
+        if self.rows is not None:
+            ordered = np.empty_like(of_document)
+            ordered[self.rows] = of_document
+            of_document = ordered
+        return Clusters(of_label, of_document)
+
+
+def kept_data(
+    X: csr_matrix,
+    Y: csr_matrix,
+    *,
+    texts: Texts | Sequence[str] | None = None,
+    vectorizer: Vectorizer | None = None,
+    ids: Sequence[str] | None = None,
+    names: NameForms | None = None,
+    label_words: bool = False,
+    feature_names: Sequence[str] | None = None,
+    own: NDArray[np.int32] | None = None,
+    weights: NDArray[np.float32] | None = None,
+) -> KeptData:
+    """Return the training data of a model, before it is trained."""
+    titles, rare = None, RareWords({})
+    if vectorizer is not None and texts is not None:
+        rare = rare_words(texts, vectorizer)
+        if own is not None:
+            with_titles = texts if isinstance(texts, Texts) else Texts(list(texts))
+            titles = titles_of(vectorizer, with_titles)
+    options: dict[str, Any] = {"label_words": label_words, "feature_names": list(feature_names or ())}
+    return KeptData(
+        rounded(X), Y, Documents.of(X).usual, [str(one) for one in ids or ()], names, own, titles, weights, rare=rare,
+        **options,
+    )  # fmt: skip

@@ -1,0 +1,204 @@
+"""One lesson: documents with labels are measured, learned by all views, and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from lightdxml.data.own_labels import own_labels
+from lightdxml.kernels import blas
+from lightdxml.learning import rehearsal
+from lightdxml.learning.documents import LabeledDocuments
+from lightdxml.learning.incoming import Incoming, new_ids
+from lightdxml.learning.kept import KeptData
+from lightdxml.learning.measured import Measured, Recent, measure
+from lightdxml.learning.names import all_names, names_by_titles, names_of_new_labels, titles_of
+from lightdxml.model import fingerprints
+from lightdxml.model.model import Model
+from lightdxml.views.base import Batch
+from lightdxml.views.lesson import Lesson
+from lightdxml.views.linear.inverted import search
+from lightdxml.views.linear.model import LinearView
+from lightdxml.views.names.forms import NameForms
+from lightdxml.views.tree.clustering import label_centroids
+
+# Labels that are searched per cluster of hard negatives of a document: several of them share a cluster.
+_LABELS_PER_CLUSTER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A model that learns, and what it needs for that.
+
+    Attributes
+    ----------
+    model
+        The model.
+    kept
+        The documents that it was trained on, and has learned since; None if they were not kept.
+    recent
+        How it judged the latest documents before it learned them.
+    """
+
+    model: Model
+    kept: KeptData | None = None
+    recent: Recent = field(default_factory=Recent)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a lesson has changed.
+
+    Attributes
+    ----------
+    documents, corrected
+        Documents that were learned, and those of them that replace one of the same id.
+    labels, new_labels
+        The number of labels that were trained again, and of those that are new.
+    new_words
+        Words that have joined the vocabulary.
+    unknown_words
+        The share of words of these documents that the model did not know before.
+    measured
+        How well the model did on these documents before it learned them.
+    recalibrated
+        Whether probabilities were fitted again.
+    """
+
+    documents: int
+    corrected: int
+    labels: int
+    new_labels: int
+    new_words: int
+    unknown_words: float
+    measured: Measured
+    recalibrated: bool
+
+
+def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learned]:
+    """Return a learner that has learned these documents, and what has changed."""
+    with blas.on_one_thread():
+        model, kept = learner.model, learner.kept
+        new = Incoming.of(documents, model, kept)
+        measured, judged = measure(model, new.known_X, new.Y, new.own)
+        lesson, kept = _without_memory(model, new) if kept is None else _with_memory(model, kept, new)
+        recent, after = learner.recent.extended(judged).recalibrated(_learned(model, new, lesson))
+    n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
+    figures = Learned(
+        len(documents), n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),
+        new.unknown_words, measured, after.calibration is not model.calibration,
+    )  # fmt: skip
+    return Learner(after, kept, recent), figures
+
+
+def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
+    """Return the model after a lesson."""
+    texts = new.documents.texts
+    seen = fingerprints.of_features(new.X) if texts is None else fingerprints.of_texts(texts)
+    n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
+    return replace(
+        model,
+        views={name: view.learn(lesson) for name, view in model.views.items()},
+        n_features=lesson.n_features,
+        label_frequency=lesson.frequency,
+        n_documents=model.n_documents + new.X.shape[0] - n_removed,
+        label_names=None if model.label_names is None else [*model.label_names, *new.new_labels],
+        vectorizer=new.vectorizer,
+        trained_on=fingerprints.kept(np.concatenate([model.trained_on, seen])),
+    )
+
+
+def _without_memory(model: Model, new: Incoming) -> tuple[Lesson, None]:
+    """Return the lesson of new documents alone."""
+    names = all_names(names_of_new_labels(model, None, new.vectorizer, new.new_labels))
+    data, n_earlier = rehearsal.data(model, new.X, new.Y, new.known_X, new.own)
+    fresh, nearest = _fresh(model, new)
+    labels = np.unique(new.Y.indices).astype(np.int32)
+    frequency = _frequency(model, new)
+    return Lesson(data, n_earlier, False, labels, fresh, nearest, frequency, model.config, names), None
+
+
+def _with_memory(model: Model, kept: KeptData, new: Incoming) -> tuple[Lesson, KeptData]:
+    """Return the lesson of new documents next to those that were kept, and all of them."""
+    n_features, n_labels = new.X.shape[1], new.Y.shape[1]
+    names: list[NameForms | None] = [*names_of_new_labels(model, kept, new.vectorizer, new.new_labels)]
+    kept = kept.widened(n_features, n_labels)
+    if new.vectorizer is not None and new.rare is not None:
+        kept = replace(kept.with_late_words(new.joined, new.vectorizer), rare=new.rare)
+    rows, removed, frequency = rows_of_ids(kept, new.documents.ids), None, _frequency(model, new)
+    labels = new.Y.indices
+    if len(rows):
+        removed = kept.X[rows], kept.Y[rows]
+        labels = np.concatenate([labels, removed[1].indices])
+        frequency -= np.bincount(removed[1].indices, minlength=n_labels).astype(np.int32)
+        kept = kept.without(rows)
+    titles = None
+    if kept.titles is not None and kept.own is not None and new.own is not None:
+        assert new.vectorizer is not None
+        assert new.documents.texts is not None
+        titles = titles_of(new.vectorizer, new.documents.texts)
+        # Documents of earlier on may be labels that are new.
+        earlier = own_labels(kept.ids, new_ids(model, new.new_labels))
+        names += [names_by_titles(titles, new.own), names_by_titles(kept.titles, earlier)]
+        kept = replace(kept, own=np.maximum(kept.own, earlier))
+    fresh, nearest = _fresh(model, new)
+    n_earlier, added = len(kept), all_names(names)
+    kept = kept.appended(new.X, new.Y, new.documents.ids, new.own, titles, _hard_negatives(model, kept, new))
+    kept = kept.with_names(added)
+    lesson = Lesson(
+        kept.training_data(), n_earlier, True, np.unique(labels).astype(np.int32), fresh, nearest, frequency,
+        model.config, added, (), removed, kept.clusters, kept.label_encoder,
+    )  # fmt: skip
+    if kept.clusters is not None:
+        kept = replace(kept, clusters=replace(kept.clusters, of_label=lesson.placed(kept.clusters.of_label)))
+    return lesson, kept
+
+
+def _frequency(model: Model, new: Incoming) -> NDArray[np.int32]:
+    """Return the number of documents of each label, with the new ones."""
+    frequency = np.bincount(new.Y.indices, minlength=new.Y.shape[1]).astype(np.int32)
+    frequency[: model.n_labels] += model.label_frequency
+    return frequency
+
+
+def rows_of_ids(kept: KeptData, ids: list[str]) -> NDArray[np.int64]:
+    """Return the kept documents with these ids, ascending."""
+    wanted = {one for one in ids if one}
+    return np.array([row for row, one in enumerate(kept.ids) if one in wanted] if wanted else [], dtype=np.int64)
+
+
+def _fresh(model: Model, new: Incoming) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return labels that had no document before, and for each the label whose weights fit its documents best."""
+    has_documents = np.zeros(new.Y.shape[1], dtype=np.bool_)
+    has_documents[: model.n_labels] = model.label_frequency > 0
+    labels = np.unique(new.Y.indices)
+    fresh = labels[~has_documents[labels]].astype(np.int32)
+    view = model.views.get("linear")
+    if not len(fresh) or not isinstance(view, LinearView):
+        return fresh, np.zeros(len(fresh), dtype=np.int32)
+    centroids = csr_matrix(label_centroids(new.known_X, csr_matrix(new.Y[:, fresh]))).astype(np.float32)
+    none, allowed = np.empty((len(fresh), 0), dtype=np.int32), has_documents[: model.n_labels]
+    found = search(view.index, Batch(centroids), 1, none, allowed)[0].ravel()
+    # A label that shares no word with any other gets the first one.
+    return fresh, np.where(found >= 0, found, np.argmax(allowed)).astype(np.int32)
+
+
+def _hard_negatives(model: Model, kept: KeptData, new: Incoming) -> NDArray[np.int32] | None:
+    """Return clusters of the labels that the linear view takes for the best, documents × clusters."""
+    view, clusters = model.views.get("linear"), kept.clusters
+    if clusters is None or not isinstance(view, LinearView):
+        return None
+    width = clusters.of_document.shape[1]
+    none = np.empty((new.known_X.shape[0], 0), dtype=np.int32)
+    labels, margins, _ = search(view.index, Batch(new.known_X), _LABELS_PER_CLUSTER * width, none)
+    order = np.lexsort((labels, -margins, labels < 0), axis=1)
+    ranked = np.take_along_axis(labels, order, axis=1)
+    found = np.zeros((len(ranked), width), dtype=np.int32)
+    for row, of_row in enumerate(np.where(ranked >= 0, clusters.of_label[ranked], -1)):
+        distinct = list(dict.fromkeys(of_row[of_row >= 0].tolist()))[:width]
+        # Documents without known words are negatives of the first cluster.
+        found[row] = np.resize(np.array(distinct or [0], dtype=np.int32), width)
+    return found

@@ -1,0 +1,78 @@
+"""Names that come with new documents: those of new labels, and titles of documents that are labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from lightdxml.data.dataset import Texts
+from lightdxml.label_names import name_forms, name_forms_in_features
+from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.model.model import Model
+from lightdxml.text.tfidf import Vectorizer
+from lightdxml.views.names.forms import NameForms
+
+
+def names_of_new_labels(
+    model: Model, kept: KeptData | None, vectorizer: Vectorizer | None, new: Sequence[str]
+) -> list[NameForms]:
+    """Return what new labels are called, as features; nothing if the model knows no names, or names are only ids."""
+    if not new or not model.config.names.enabled:
+        return []
+    if model.vocabulary is not None:
+        language = model.language or ""
+        called = [list(model.vocabulary.texts(name, language)) for name in new]
+    elif kept.label_words if kept is not None else "names" in model.views and not model.never_own:
+        called = [[name] for name in new]
+    else:
+        return []
+    if vectorizer is not None:
+        return [_shifted(name_forms(vectorizer, called), model.n_labels)]
+    if kept is None or not kept.feature_names:
+        return []
+    return [_shifted(name_forms_in_features(kept.X, kept.feature_names, called), model.n_labels)]
+
+
+def titles_of(vectorizer: Vectorizer, texts: Texts) -> csr_matrix:
+    """Return the titles of documents as features; empty rows for documents without one."""
+    titles = texts.titles if texts.titles is not None else [""] * len(texts)
+    return rounded(name_forms(vectorizer, [[one] for one in titles]).terms)
+
+
+def names_by_titles(titles: csr_matrix, own: NDArray[np.int32]) -> NameForms | None:
+    """Return titles as names of the labels that their documents are; None if there are none.
+
+    >>> titles = csr_matrix([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    >>> names_by_titles(titles, np.array([-1, 7], dtype=np.int32)).labels.tolist()
+    [7]
+    """
+    rows = np.flatnonzero((own >= 0) & (np.diff(titles.indptr) > 0))
+    if not len(rows):
+        return None
+    order = rows[np.argsort(own[rows], kind="stable")]
+    return NameForms(csr_matrix(titles[order]), own[order].astype(np.int32))
+
+
+def all_names(parts: Sequence[NameForms | None]) -> NameForms | None:
+    """Return several sets of names as one, without repeating a name of a label; None if there are none."""
+    known = [one for one in parts if one is not None and len(one.labels)]
+    if not known:
+        return None
+    terms = csr_matrix(vstack([one.terms for one in known]))
+    labels = np.concatenate([one.labels for one in known])
+    seen: set[tuple[int, bytes]] = set()
+    rows = []
+    for row in np.argsort(labels, kind="stable").tolist():
+        key = int(labels[row]), terms.indices[terms.indptr[row] : terms.indptr[row + 1]].tobytes()
+        # A name without a known word says nothing.
+        if key not in seen and key[1]:
+            seen.add(key)
+            rows.append(row)
+    return NameForms(csr_matrix(terms[rows]), labels[rows].astype(np.int32)) if rows else None
+
+
+def _shifted(forms: NameForms, first: int) -> NameForms:
+    return NameForms(rounded(forms.terms), (forms.labels + first).astype(np.int32))

@@ -1,0 +1,63 @@
+"""Learning without the training documents: the weights of labels stand for the documents that made them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, vstack
+
+from lightdxml.data.labels import label_matrix
+from lightdxml.model.model import Model
+from lightdxml.training.run import TrainingData
+from lightdxml.views.base import Batch
+from lightdxml.views.linear.grow import weights_of
+from lightdxml.views.linear.inverted import search
+from lightdxml.views.linear.model import LinearView
+
+# Labels per new document that are rehearsed: those that the linear view takes for the best.
+_LABELS = 20
+
+
+def data(
+    model: Model, X: csr_matrix, Y: csr_matrix, known_X: csr_matrix, own: NDArray[np.int32] | None
+) -> tuple[TrainingData, int]:
+    """Return documents to learn from, and how many of them, the first ones, only stand for earlier documents.
+
+    Such a document has the words for which a label has positive weights. There is one for each label that competes
+    with those of the new documents.
+
+    Parameters
+    ----------
+    model
+        The model before it learns.
+    X, Y
+        Features and labels of the new documents, new words and labels included.
+    known_X
+        Their features without new words.
+    own
+        The labels that new documents are themselves; None if they are none.
+    """
+    earlier, labels = _typical_documents(model, known_X, X.shape[1])
+    rows = label_matrix([[label] for label in labels.tolist()], Y.shape[1])
+    nowhere = np.full(len(labels), -1, dtype=np.int32)
+    data = TrainingData(
+        csr_matrix(vstack([earlier, X])), csr_matrix(vstack([rows, Y])), X[:0], Y[:0],
+        own=None if own is None else np.concatenate([nowhere, own]),
+    )  # fmt: skip
+    return data, len(labels)
+
+
+def _typical_documents(model: Model, X: csr_matrix, n_features: int) -> tuple[csr_matrix, NDArray[np.int32]]:
+    """Return a document for each label that competes for new documents, as its positive weights, and the labels."""
+    view = model.views.get("linear")
+    if not isinstance(view, LinearView):
+        return csr_matrix((0, n_features), dtype=np.float32), np.empty(0, dtype=np.int32)
+    found = search(view.index, Batch(X), _LABELS, np.empty((X.shape[0], 0), dtype=np.int32))[0]
+    labels = np.unique(found[found >= 0]).astype(np.int32)
+    rows = csr_matrix(weights_of(view.index, labels)[labels])
+    np.maximum(rows.data, 0, out=rows.data)
+    rows.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr)).astype(np.float32)
+    rows.resize(rows.shape[0], n_features)
+    return rows, labels
