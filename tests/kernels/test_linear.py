@@ -35,6 +35,7 @@ def train(
     document_weights: NDArray[np.float32] | None = None,
     prior_biases: list[float] | None = None,
     start: Trained | None = None,
+    first_new: int = 0,
     max_iter: int = 2000,
 ) -> Trained:
     """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
@@ -53,7 +54,7 @@ def train(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
         each,
         Solver(COST, *bias, max_iter, 1e-5, 0), Csr.of(prior), np.array(prior_biases or [], np.float32), Csr.of(near),
-        near_biases, np.array(own or [], np.int32),
+        near_biases, first_new, np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
     assert done == n
@@ -168,25 +169,44 @@ def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
 
 
 @pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
-def test_a_solution_is_where_descent_from_it_ends_without_a_pass(max_copied: int) -> None:
-    rng = np.random.default_rng(7)
-    X, truth = documents(7), rng.random((N, 20)) < 0.3
-    each = rng.uniform(0.5, 2, N).astype(np.float32)
-    prior = csr_matrix(rng.normal(0, 0.3, (20, V)).astype(np.float32))
-    how: dict[str, Any] = {"max_copied": max_copied, "prior": prior, "bias": (-1.0, 0.3), "document_weights": each}
+def test_a_solution_of_all_documents_stays_as_it_is(max_copied: int) -> None:
+    X, truth, how = _problem(max_copied)
     found = train(X, truth, [0] * 20, **how)
-    again = train(X, truth, [0] * 20, start=found, max_iter=0, **how)
+    # It contains the prior, and what the documents have added to it.
+    anchored = {**how, "prior": csr_matrix(found[0].astype(np.float32)), "prior_biases": found[1].tolist()}
+    again = train(X, truth, [0] * 20, start=found, first_new=N, **anchored)
     np.testing.assert_allclose(again[0], found[0], atol=2e-3)
     np.testing.assert_allclose(again[1], found[1], atol=2e-3)
 
 
-def test_classes_without_weights_to_start_from_start_from_the_prior() -> None:
+@pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
+def test_descent_from_the_solution_of_earlier_documents_comes_near_that_of_all(max_copied: int) -> None:
+    X, truth, how = _problem(max_copied)
+    first = N - 10
+    earlier = {**how, "document_weights": how["document_weights"][:first]}
+    before, expected = train(X[:first], truth[:first], [0] * 20, **earlier), train(X, truth, [0] * 20, **how)
+    anchored = {**how, "prior": csr_matrix(before[0].astype(np.float32)), "prior_biases": before[1].tolist()}
+    found = train(X, truth, [0] * 20, start=before, first_new=first, **anchored)
+    assert np.abs(found[0] - expected[0]).mean() < 0.1 * np.abs(before[0] - expected[0]).mean()
+
+
+def _problem(max_copied: int) -> tuple[csr_matrix, NDArray[np.bool_], dict[str, Any]]:
+    rng = np.random.default_rng(7)
+    X, truth = documents(7), rng.random((N, 20)) < 0.3
+    each = rng.uniform(0.5, 2, N).astype(np.float32)
+    prior = csr_matrix(rng.normal(0, 0.3, (20, V)).astype(np.float32))
+    return X, truth, {"max_copied": max_copied, "prior": prior, "bias": (-1.0, 0.3), "document_weights": each}
+
+
+def test_classes_whose_solution_is_not_known_start_from_the_prior() -> None:
     rng = np.random.default_rng(8)
     X, truth = documents(8), rng.random((N, 3)) < 0.3
     expected = train(X, truth, [0, 0, 0])
     start = expected[0].copy(), expected[1]
     start[0][1] = 0
-    found = train(X, truth, [0, 0, 0], start=start)
+    prior = csr_matrix(start[0].astype(np.float32))
+    biases = [float(expected[1][0]), 0.0, float(expected[1][2])]
+    found = train(X, truth, [0, 0, 0], start=start, first_new=N, prior=prior, prior_biases=biases)
     np.testing.assert_allclose(found[0], expected[0], atol=3e-3)
 
 

@@ -25,6 +25,8 @@ _INFINITY = np.float32(np.inf)
 MAX_COPIED = 1 << 21
 # Otherwise the random order is one of blocks of this many documents, so that memory is read in sequence.
 _BLOCK = 32
+# By how much a document must miss the margin at the start for its dual to change.
+_NEAR = np.float32(0.05)
 
 
 class Solver(NamedTuple):
@@ -161,7 +163,15 @@ def _broadcast(builder: Any, array: Any, k: int) -> Any:
     return llvm.broadcast(builder, builder.load(builder.gep(array.data, [ir.IntType(64)(k)])), LANES)
 
 
+def _write_score(
+    builder: Any, indices: Any, values: Any, start: Any, stop: Any, W: Any, b: Any, scores: Any
+) -> None:
+    """Write the scores of one document in all lanes."""
+    llvm.store_unaligned(builder, _write_scores(builder, indices, values, start, stop, W, b), scores.data)
+
+
 _visit = llvm.intrinsic(_write_visit)
+_score = llvm.intrinsic(_write_score)
 
 
 @fast_kernel
@@ -178,6 +188,7 @@ def train_classes(
     prior_biases: NDArray[np.float32],
     start: Csr,
     start_biases: NDArray[np.float32],
+    first_new: int,
     own: NDArray[np.int32],
     prune_below: NDArray[np.float32],
     max_copied: int,
@@ -202,10 +213,11 @@ def train_classes(
     solver
         Costs, bias and stopping rule.
     prior, prior_biases
-        Per class, the weights and the bias towards which it is regularized; no rows for zero, and no biases for that of
-        the solver.
-    start, start_biases
-        Per class, weights and bias near the solution, to start from; no rows, or an empty one, to start from the prior.
+        Per class, the weights and the bias towards which it is regularized, where it starts; no rows for zero, and no
+        biases for that of the solver.
+    start, start_biases, first_new
+        Per class, weights and bias that solve the problem of all documents before `first_new`; no rows, or an empty
+        one, if they are not known. The prior then contains what these documents have added to it.
     own
         Per class, a document that it is not trained on, -1 for none; empty if no class has one.
     prune_below
@@ -234,7 +246,7 @@ def train_classes(
     copied_indices, copied_values = np.empty(0, np.int32), np.empty(0, np.float32)
     copied = Csr(np.zeros(1, np.int64), copied_indices, copied_values)
     own_squares, own_weights, rows = np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int32)
-    begin, n_documents = 0, 0
+    begin, n_documents, n_earlier = 0, 0, 0
     targets, ignored, bias = np.empty(0, np.uint16), np.empty(0, np.uint16), np.empty(LANES, np.float32)
     group, n_touched, is_copied = np.int32(-1), 0, False
     used, first = 0, 0
@@ -247,6 +259,9 @@ def train_classes(
             group = groups[classes[first]]
             begin = members.indptr[group]
             n_documents = members.indptr[group + 1] - begin
+            n_earlier = 0
+            while n_earlier < n_documents and members.indices[begin + n_earlier] < first_new:
+                n_earlier += 1
             if rows.size < n_documents:
                 rows, own_squares = np.empty(n_documents, np.int32), np.empty(n_documents, np.float32)
                 own_weights = np.empty(n_documents, np.float32)
@@ -282,12 +297,12 @@ def train_classes(
         # The copy and the documents themselves may be arrays of different types, writable and not.
         if is_copied:
             _solve(
-                block, rows, n_documents, targets, ignored, copied, own_squares, own_weights, solver, prior,
+                block, rows, n_documents, n_earlier, targets, ignored, copied, own_squares, own_weights, solver, prior,
                 prior_biases, start, start_biases, position_of, n, 1, W, bias,
             )  # fmt: skip
         else:
             _solve(
-                block, rows, n_documents, targets, ignored, X, own_squares, own_weights, solver, prior, prior_biases,
+                block, rows, n_documents, n_earlier, targets, ignored, X, own_squares, own_weights, solver, prior, prior_biases,
                 start, start_biases, position_of[:0], n, _BLOCK, W, bias,
             )  # fmt: skip
         for i in range(first, last):
@@ -353,6 +368,7 @@ def _solve(
     block: NDArray[np.int32],
     rows: NDArray[np.int32],
     n_documents: int,
+    n_earlier: int,
     targets: NDArray[np.uint16],
     ignored: NDArray[np.uint16],
     X: Csr,
@@ -378,7 +394,7 @@ def _solve(
     if is_warm > 0:
         for lane in range(LANES):
             bias[lane] = start_biases[block[lane]] if lane < block.size else np.float32(0)
-        _recover_duals(rows, n_documents, targets, ignored, X, weights, is_warm, solver.cost, W, bias, duals)
+        _recover_duals(rows, n_earlier, targets, ignored, X, weights, is_warm, solver.cost, W, bias, duals)
         for j in range(n_columns):
             for lane in range(LANES):
                 W[j, lane] = 0.0
@@ -386,8 +402,13 @@ def _solve(
     for lane in range(LANES):
         has_own = lane < block.size and prior_biases.size > 0
         bias[lane] = prior_biases[block[lane]] if has_own else np.float32(solver.bias)
-    if is_warm > 0:
-        _add_documents(rows, n_documents, targets, X, duals, np.float32(solver.bias_rate), W, bias)
+    if is_warm == (1 << block.size) - 1:
+        # The duals of earlier documents that are right by nearly the margin, most of them, stay as they are.
+        rows, squares, weights = rows.copy(), squares.copy(), weights.copy()
+        least = np.float32(2 * solver.cost * _NEAR)
+        n_documents = _keep_wrong(
+            rows, n_documents, n_earlier, targets, ignored, squares, weights, duals, least
+        )
     state = np.uint64(solver.seed) + np.uint64(block[0])
     _descend(
         rows, n_documents, targets, ignored, X, squares, weights, block.size, solver, state, shuffled, duals, W, bias
@@ -431,12 +452,7 @@ def _recover_duals(
     indptr, indices, values = X
     scores = np.empty(LANES, np.float32)
     for i in range(n):
-        for lane in range(LANES):
-            scores[lane] = b[lane]
-        for p in range(indptr[documents[i]], indptr[documents[i] + 1]):
-            row, value = W[indices[p]], values[p]
-            for lane in range(LANES):
-                scores[lane] += value * row[lane]
+        _score(indices, values, indptr[documents[i]], indptr[documents[i] + 1], W, b, scores)
         scale = np.float32(2 * cost * weights[i])
         for lane in range(LANES):
             bit = 1 << lane
@@ -445,31 +461,31 @@ def _recover_duals(
                 duals[i, lane] = scale * (1 - margin)
 
 
-@fast_kernel
-def _add_documents(
-    documents: NDArray[np.int32],
+@kernel
+def _keep_wrong(
+    rows: NDArray[np.int32],
     n: int,
+    n_earlier: int,
     targets: NDArray[np.uint16],
-    X: Csr,
+    ignored: NDArray[np.uint16],
+    squares: NDArray[np.float32],
+    weights: NDArray[np.float32],
     duals: NDArray[np.float32],
-    bias_rate: np.float32,
-    W: NDArray[np.float32],
-    b: NDArray[np.float32],
-) -> None:
-    """Add the documents to weights and biases, each times its dual and its target in each lane."""
-    indptr, indices, values = X
-    changes = np.empty(LANES, np.float32)
+    least: np.float32,
+) -> int:
+    """Move new documents, and those with a dual of at least this, to the front of all arrays; return their number."""
+    kept = 0
     for i in range(n):
         largest = np.float32(0)
         for lane in range(LANES):
-            changes[lane] = duals[i, lane] if targets[i] & (1 << lane) else -duals[i, lane]
             largest = max(largest, duals[i, lane])
-            b[lane] += bias_rate * changes[lane]
-        if largest > 0:
-            for p in range(indptr[documents[i]], indptr[documents[i] + 1]):
-                row, value = W[indices[p]], values[p]
-                for lane in range(LANES):
-                    row[lane] += value * changes[lane]
+        if i >= n_earlier or largest >= least * weights[i]:
+            rows[kept], squares[kept], weights[kept] = rows[i], squares[i], weights[i]
+            targets[kept], ignored[kept] = targets[i], ignored[i]
+            for lane in range(LANES):
+                duals[kept, lane] = duals[i, lane]
+            kept += 1
+    return kept
 
 
 @fast_kernel

@@ -148,6 +148,8 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming) -> tuple[Lesson, K
     n_earlier, added = len(kept), all_names(names)
     kept = kept.appended(new.X, new.Y, new.documents.ids, new.own, titles, _hard_negatives(model, kept, new))
     kept = kept.with_names(added)
+    if added is not None:
+        labels = np.concatenate([labels, added.labels])
     lesson = Lesson(
         kept.training_data(), n_earlier, True, np.unique(labels).astype(np.int32), fresh, nearest, frequency,
         model.config, added, (), removed, kept.clusters, kept.label_encoder,

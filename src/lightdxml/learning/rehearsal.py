@@ -37,7 +37,8 @@ def data(
     own
         The labels that new documents are themselves; None if they are none.
     """
-    earlier, labels = _typical_documents(model, known_X, X.shape[1])
+    labels = _competing(model, known_X)
+    earlier = typical_documents(model, labels, X.shape[1])
     rows = label_matrix([[label] for label in labels.tolist()], Y.shape[1])
     nowhere = np.full(len(labels), -1, dtype=np.int32)
     data = TrainingData(
@@ -47,17 +48,24 @@ def data(
     return data, len(labels)
 
 
-def _typical_documents(model: Model, X: csr_matrix, n_features: int) -> tuple[csr_matrix, NDArray[np.int32]]:
-    """Return a document for each label that competes for new documents, as its positive weights, and the labels."""
+def _competing(model: Model, X: csr_matrix) -> NDArray[np.int32]:
+    """Return the labels that the linear view takes for the best of some document, ascending."""
     view = model.views.get("linear")
     if not isinstance(view, LinearView):
-        return csr_matrix((0, n_features), dtype=np.float32), np.empty(0, dtype=np.int32)
+        return np.empty(0, dtype=np.int32)
     found = search(view.index, Batch(X), _LABELS, np.empty((X.shape[0], 0), dtype=np.int32))[0]
-    labels = np.unique(found[found >= 0]).astype(np.int32)
+    return np.unique(found[found >= 0]).astype(np.int32)
+
+
+def typical_documents(model: Model, labels: NDArray[np.int32], n_features: int) -> csr_matrix:
+    """Return a document for each label, with the words for which the linear view has positive weights."""
+    view = model.views.get("linear")
+    if not isinstance(view, LinearView):
+        return csr_matrix((len(labels), n_features), dtype=np.float32)
     rows = csr_matrix(weights_of(view.index, labels)[labels])
     np.maximum(rows.data, 0, out=rows.data)
     rows.eliminate_zeros()
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
     rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr)).astype(np.float32)
     rows.resize(rows.shape[0], n_features)
-    return rows, labels
+    return rows

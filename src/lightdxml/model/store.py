@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,9 @@ from lightdxml.views.registry import VIEWS
 FORMAT = 3
 _MANIFEST, _ARRAYS, _HISTORY = "manifest.json", "arrays.safetensors", "history.json"
 _LABELS, _WORDS, _CONCEPTS = "label_names.json", "vocabulary.json", "concepts.json"
-_FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
+FILES = (_MANIFEST, _ARRAYS, _LABELS, _WORDS, _CONCEPTS, _HISTORY)
+# A folder within that of a model, which prediction does not need: see `lightdxml.learning.folder`.
+LEARNING = "learning"
 _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 _OUTPUTS = ("lists", "dense", "sparse", "classes")
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
@@ -63,7 +66,7 @@ def check_target(folder: Path, *others: Path | None) -> None:
     parent = next(place for place in folder.absolute().parents if place.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
         raise ValueError(f"{folder} cannot be written ({parent} is read-only): choose another folder")
-    foreign = [name for name in inside if name not in _FILES]
+    foreign = [name for name in inside if name not in (*FILES, LEARNING)]
     if inside and (foreign or not is_model(folder)):
         found = f" ({', '.join(foreign[:3])})" if foreign else ""
         raise ValueError(f"{folder} holds something other than a model{found}: choose another folder")
@@ -84,13 +87,28 @@ def is_model(folder: Path) -> bool:
     return isinstance(manifest, dict) and type(manifest.get("format")) is int and "lightdxml" in manifest
 
 
-def save(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
-    """Write a model; the folder appears, or replaces an older model, only when all of it is on the disk."""
+def save(
+    model: Model,
+    folder: Path,
+    version: str,
+    history: list[dict[str, Any]],
+    write_more: Callable[[Path], None] = lambda _: None,
+) -> None:
+    """Write a model; the folder appears, or replaces an older model, only when all of it is on the disk.
+
+    `write_more` writes further files into the folder that will be that of the model.
+    """
     check_target(folder)
-    replace_folder(folder, lambda place: _write(model, place, version, history), is_model)
+
+    def write_all(place: Path) -> None:
+        write(model, place, version, history)
+        write_more(place)
+
+    replace_folder(folder, write_all, is_model)
 
 
-def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+def write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+    """Write the files of a model into an empty folder."""
     if model.vectorizer is not None:
         stored.write_json(folder / _WORDS, model.vectorizer.vocabulary)
     if model.label_names is not None:
@@ -186,7 +204,7 @@ def load(folder: Path, *, verify: bool = True) -> Stored:
 def _map_files(folder: Path) -> dict[str, Content]:
     """Return the bytes of all files of a model; raise a `ValueError` if it has no manifest."""
     try:
-        files = map_files(lambda: locate(folder, is_model), _FILES)
+        files = map_files(lambda: locate(folder, is_model), FILES)
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "it is a file" if folder.is_file() else "there is no such folder"
         raise ValueError(f"{folder} is not a model: {what}") from error
@@ -219,7 +237,7 @@ def _manifest(folder: Path, files: dict[str, Content]) -> dict[str, Any]:
 def _check_files(files: dict[str, Content], expected: dict[str, Any]) -> None:
     """Raise a `ValueError` if a file is missing or has another size than when it was written."""
     for name, entry in expected.items():
-        if name not in _FILES:
+        if name not in FILES:
             raise ValueError(f"its manifest names a file {name!r}")
         if name not in files:
             raise ValueError(f"{name} is missing")

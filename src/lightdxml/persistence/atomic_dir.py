@@ -49,7 +49,7 @@ def replace_folder(folder: Path, write: Callable[[Path], None], is_ours: Callabl
     try:
         with lock.held_folder(fresh):
             write(fresh)
-            for path in (*fresh.iterdir(), fresh):
+            for path in (*fresh.rglob("*"), fresh):
                 sync(path)
             old = _exchange_or_rename(fresh, folder)
     except BaseException:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from lightdxml.views.dense.label_encoder import LabelEncoder
     from lightdxml.views.names.forms import NameForms
 
+# The share of new documents among those of a label from which on it is trained from scratch.
+_MANY = 0.1
+
 
 @dataclass(frozen=True)
 class Clusters:
@@ -82,6 +85,24 @@ class Lesson:
     removed: tuple[csr_matrix, csr_matrix] | None = None
     clusters: Clusters | None = None
     label_encoder: LabelEncoder | None = None
+
+    @cached_property
+    def anew(self) -> NDArray[np.int32]:
+        """Those of the labels that are trained from scratch: many of their documents are new, or they have changed."""
+        new = np.bincount(self.new_Y.indices, minlength=self.n_labels)[self.labels]
+        is_anew = new >= _MANY * self.frequency[self.labels] if self.remembers else new == self.frequency[self.labels]
+        gone = [] if self.removed is None else self.removed[1].indices
+        named = [] if self.added_names is None else self.added_names.labels
+        merged = [label for pair in self.merged for label in pair]
+        return self.labels[is_anew | np.isin(self.labels, np.concatenate([gone, named, merged]))]
+
+    @cached_property
+    def earlier(self) -> TrainingData:
+        """The documents of earlier on alone."""
+        data = self.data
+        n = self.n_earlier
+        weights = None if data.weights is None else data.weights[:n]
+        return type(data)(data.X[:n], data.Y[:n], data.X[:0], data.Y[:0], names=data.names, weights=weights)
 
     @property
     def n_labels(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, diags
 
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.groups import LabelGroups
@@ -14,66 +15,104 @@ from lightdxml.views.linear.grow import grown, weights_of
 from lightdxml.views.linear.inverted import InvertedIndex
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, SolverOptions
-from lightdxml.views.linear.solver import Problem, solve, solver_documents
+from lightdxml.views.linear.solver import Problem, joined, solve, solver_documents
 from lightdxml.views.linear.train import raised
-from lightdxml.views.tree.clustering import cluster_labels, some_centroids
+from lightdxml.views.tree.clustering import some_centroids
+
+# Passes over the documents of a label: from scratch, and from near the solution.
+_PASSES, _FEWER_PASSES = 10, 4
 
 
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
     """Return the view with the labels of a lesson solved again."""
-    data, config = lesson.data, lesson.config
-    prior = some_centroids(data, lesson.labels, config.names.documents) * np.float32(config.linear.prior)
-    anchors = Anchors.of(lesson, view.index, prior)
-    index = solved_again(lesson, view.index, _groups(lesson), anchors, view.cost, SOLVER)
+    data, weight = lesson.data, np.float32(lesson.config.linear.prior)
+    prior = some_centroids(data, lesson.labels, lesson.config.names.documents) * weight
+    known = np.setdiff1d(lesson.labels, lesson.anew)
+    before = some_centroids(lesson.earlier, known, lesson.config.names.documents) * weight
+    before.resize(prior.shape)
+    classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), prior, before)
+    index = solved_again(lesson, view.index, classes, lesson.anew, view.cost, SOLVER)
     return replace(view, index=replace(index, dense=raised(index.biases)))
 
 
 @dataclass(frozen=True)
-class Anchors:
-    """What classes are drawn to, and where they start: arguments of `Problem`."""
+class Classes:
+    """Classes of an index to solve again, labels or clusters of labels, each against the documents of its group.
 
-    prior: csr_matrix | None
-    prior_biases: NDArray[np.float32] | None
-    start: csr_matrix | None
-    start_biases: NDArray[np.float32] | None
+    Attributes
+    ----------
+    numbers
+        The classes, ascending.
+    positives
+        The documents of every class.
+    groups
+        The group of every class, and the documents of every group.
+    prior, prior_before
+        What training draws every class to, with all documents and without the new ones; None for zero.
+    """
 
-    @staticmethod
-    def of(lesson: Lesson, index: InvertedIndex, prior: csr_matrix | None) -> Anchors:
-        """Return the anchors of labels that have this prior in training.
-
-        With the documents of training, the problem is that of training, and the old weights are near its solution. The
-        duals follow from them, because the loss is the squared hinge loss. Without these documents, their duals cannot
-        change: the old weights, which are the sum of what they add, are the prior.
-        """
-        known = weights_of(index, lesson.labels)
-        known.resize(lesson.n_labels, lesson.n_features)
-        biases = np.append(index.biases, np.full(lesson.n_labels - len(index.biases), SOLVER.bias, dtype=np.float32))
-        if lesson.remembers:
-            return Anchors(prior, None, known, biases)
-        if prior is not None:
-            is_unknown = np.diff(known.indptr) == 0
-            known = known + csr_matrix(prior.multiply(is_unknown[:, None]))
-        return Anchors(csr_matrix(known), biases, None, None)
+    numbers: NDArray[np.int32]
+    positives: csr_matrix
+    groups: LabelGroups
+    prior: csr_matrix | None = None
+    prior_before: csr_matrix | None = None
 
 
 def solved_again(
     lesson: Lesson,
     index: InvertedIndex,
-    groups: LabelGroups,
-    anchors: Anchors,
+    classes: Classes,
+    anew: NDArray[np.int32],
     cost: float,
     solver: SolverOptions,
 ) -> InvertedIndex:
-    """Return an index with the labels of a lesson solved again, each against the documents of its group."""
-    data = lesson.data
-    # A label without documents keeps what it has.
-    labels = groups.order(lesson.labels[data.label_frequency[lesson.labels] > 0])
-    problem = Problem(
-        solver_documents(data), data.label_to_docs, labels, groups.of_label, groups.members, cost, solver,
-        lesson.config.random_state, anchors.prior, data.own_document, anchors.prior_biases, anchors.start,
-        anchors.start_biases,
-    )  # fmt: skip
-    return grown(index, lesson.n_features, lesson.n_labels, solver.bias, solve(problem))
+    """Return an index, of all classes and features of a lesson, with some classes solved again.
+
+    Those in `anew` are solved from scratch. For the others, only new documents and those that do not reach the margin
+    can change the weights, which are near the solution.
+    """
+    # A class without documents, and without a name, keeps what it has.
+    sizes = np.diff(classes.positives.indptr) + (0 if classes.prior is None else np.diff(classes.prior.indptr))
+    numbers = classes.numbers[sizes[classes.numbers] > 0]
+    is_anew = np.isin(numbers, anew)
+    # What documents add to a label that is one of them is left out.
+    own = None if classes.prior is None else lesson.data.own_document
+    parts = []
+    for some, passes, anchors in (
+        (numbers[is_anew], _PASSES, {"prior": classes.prior}),
+        (numbers[~is_anew], _FEWER_PASSES, _anchors(lesson, index, numbers[~is_anew], classes, solver.bias)),
+    ):
+        if len(some):
+            problem = Problem(
+                solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
+                classes.groups.members, cost, replace(solver, max_iter=passes), lesson.config.random_state, own=own,
+                **anchors,
+            )  # fmt: skip
+            parts.append(solve(problem))
+    return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, joined(parts))
+
+
+def _anchors(
+    lesson: Lesson, index: InvertedIndex, numbers: NDArray[np.int32], classes: Classes, bias: float
+) -> dict[str, Any]:
+    """Return what known classes are drawn to, and where they start: arguments of `Problem`.
+
+    The weights of a class are the sum of its prior and of what its documents have added. The duals of these documents
+    follow from the weights, because the loss is the squared hinge loss. If the documents are not at hand, their duals
+    cannot change.
+    """
+    n_classes = classes.positives.shape[0]
+    known = weights_of(index, numbers)
+    known.resize(n_classes, lesson.n_features)
+    biases = np.append(index.biases, np.full(n_classes - len(index.biases), bias, dtype=np.float32))
+    anchors: dict[str, Any] = {"prior": known, "prior_biases": biases}
+    if not lesson.remembers:
+        return anchors
+    if classes.prior is not None and classes.prior_before is not None:
+        kept = np.zeros(n_classes, dtype=np.float32)
+        kept[numbers] = 1
+        anchors["prior"] = csr_matrix(known + diags(kept) @ (classes.prior - classes.prior_before)).astype(np.float32)
+    return {**anchors, "start": known, "start_biases": biases, "first_new": lesson.n_earlier}
 
 
 def _groups(lesson: Lesson) -> LabelGroups:
@@ -82,23 +121,28 @@ def _groups(lesson: Lesson) -> LabelGroups:
     if clusters is None:
         everything = csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32))
         return LabelGroups(np.zeros(data.n_labels, np.int32), everything)
-    found = clusters.of_document
-    of_label = lesson.placed(clusters.of_label)
-    n_clusters = int(max(of_label.max(initial=0), found.max(initial=0))) + 1
-    is_wanted = np.zeros(n_clusters, dtype=np.bool_)
+    of_label, found = lesson.placed(clusters.of_label), clusters.of_document
+    is_wanted = np.zeros(int(max(of_label.max(initial=0), found.max(initial=0))) + 1, dtype=np.bool_)
     is_wanted[of_label[lesson.labels]] = True
-    documents, places = np.nonzero(is_wanted[found])
-    pairs = np.ones(len(documents), dtype=np.float32), (documents, found[documents, places])
-    matched = csr_matrix(pairs, shape=(len(found), n_clusters))
-    return LabelGroups(np.maximum(of_label, 0), members_of(lesson, of_label, is_wanted, matched))
+    places = np.flatnonzero(is_wanted[found])
+    negatives = found.ravel()[places], places // max(1, found.shape[1])
+    return LabelGroups(np.maximum(of_label, 0), members_of(lesson, of_label, is_wanted, negatives))
 
 
 def members_of(
-    lesson: Lesson, of_label: NDArray[np.int32], is_wanted: NDArray[np.bool_], others: csr_matrix | None = None
+    lesson: Lesson,
+    of_label: NDArray[np.int32],
+    is_wanted: NDArray[np.bool_],
+    negatives: tuple[NDArray[np.integer], NDArray[np.integer]] | None = None,
 ) -> csr_matrix:
-    """Return the documents of the labels of wanted groups, and others (documents × groups), by group."""
-    wanted = np.where(is_wanted[of_label] & (of_label >= 0), of_label, -1).astype(np.int32)
-    documents = cluster_labels(lesson.data.Y, wanted, len(is_wanted))
-    members = csr_matrix((documents if others is None else documents + others).T)
-    members.sort_indices()
+    """Return the documents of wanted groups: those of their labels and, as pairs of group and document, negatives."""
+    Y, n = lesson.data.label_to_docs, lesson.data.X.shape[0]
+    wanted = np.flatnonzero(is_wanted[of_label] & (of_label >= 0))
+    some = Y[wanted]
+    groups, documents = np.repeat(of_label[wanted], np.diff(some.indptr)), some.indices
+    if negatives is not None:
+        groups, documents = (np.concatenate(pair) for pair in zip((groups, documents), negatives, strict=True))
+    # Documents in ascending order, each of them once.
+    members = csr_matrix((np.ones(len(groups), dtype=np.float32), (groups, documents)), shape=(len(is_wanted), n))
+    members.sum_duplicates()
     return members

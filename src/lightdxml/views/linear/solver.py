@@ -133,14 +133,14 @@ class Problem:
     seed
         Seed of the order of documents.
     prior
-        Weights of every class towards which it is regularized; None for zero.
-    prior_biases
-        The bias of every class towards which it is regularized; None for that of the solver.
-    start, start_biases
-        Weights and biases of every class near the solution, to start from; an empty row to start from the prior. None
-        if there are none.
+        Weights of every class towards which it is regularized, where it starts; None for zero.
     own
         A document of every class that it is not trained on, -1 for none; None if no class has one.
+    prior_biases
+        The bias of every class towards which it is regularized; None for that of the solver.
+    start, start_biases, first_new
+        Weights and biases of every class that solve the problem of all documents before `first_new`; an empty row if
+        they are not known, None if none are. The prior then contains what these documents have added to it.
     """
 
     documents: Documents
@@ -156,6 +156,7 @@ class Problem:
     prior_biases: NDArray[np.float32] | None = None
     start: csr_matrix | None = None
     start_biases: NDArray[np.float32] | None = None
+    first_new: int = 0
 
     def parts(self) -> list[NDArray[np.int32]]:
         """Return the classes in parts of nearly equal work, without cutting a block that is trained together."""
@@ -184,8 +185,8 @@ class Problem:
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
                 some, positives, self.groups, members, self.documents.arrays, self.documents.squares,
-                self.documents.weights, solver, prior, prior_biases, start, start_biases, own, thresholds,
-                linear.MAX_COPIED, W, biases, *out,
+                self.documents.weights, solver, prior, prior_biases, start, start_biases, self.first_new, own,
+                thresholds, linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
         return _in_pieces(train, classes, linear.LANES * n_features + 100_000)

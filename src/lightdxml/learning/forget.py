@@ -1,0 +1,79 @@
+"""Unlearning: labels that are retired or become one with another, and documents that do not count any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from lightdxml.data.labels import label_matrix
+from lightdxml.kernels import blas
+from lightdxml.learning import rehearsal
+from lightdxml.learning.learn import Learner, rows_of_ids
+from lightdxml.views.lesson import Lesson
+
+_NONE = np.empty(0, dtype=np.int32)
+
+
+def retire(learner: Learner, labels: Sequence[int]) -> Learner:
+    """Return a learner whose model never suggests these labels again; all labels keep their ids."""
+    retired = np.union1d(learner.model.retired, np.array(labels, dtype=np.int32)).astype(np.int32)
+    if len(retired) == learner.model.n_labels:
+        raise ValueError("no label would be left to suggest: retire fewer")
+    return replace(learner, model=replace(learner.model, retired=retired))
+
+
+def merge(learner: Learner, gone: int, stays: int) -> Learner:
+    """Return a learner in which documents and names of one label are those of another; the first one is retired."""
+    model, kept = learner.model, learner.kept
+    if gone == stays:
+        raise ValueError("a label cannot be merged with itself: give two labels")
+    if stays in model.retired:
+        raise ValueError(f"{model.label(stays).name} is retired: merge with a label that is not")
+    with blas.on_one_thread():
+        frequency, labels = model.label_frequency.copy(), np.array([stays], dtype=np.int32)
+        frequency[stays] += frequency[gone]
+        pairs = ((gone, stays),)
+        if kept is not None:
+            kept = kept.merged(gone, stays)
+            frequency[stays] = np.count_nonzero(kept.Y.indices == stays)
+            data, n_earlier = kept.training_data(), len(kept)
+        else:
+            # What its weights say of its documents is learned as a document.
+            typical = rehearsal.typical_documents(model, np.array([gone], dtype=np.int32), model.n_features)
+            Y = label_matrix([[stays]], model.n_labels)
+            data, n_earlier = rehearsal.data(model, typical, Y, typical, None)
+        frequency[gone] = 0
+        clusters, encoder = (None, None) if kept is None else (kept.clusters, kept.label_encoder)
+        lesson = Lesson(
+            data, n_earlier, kept is not None, labels, _NONE, _NONE, frequency, model.config, None, pairs, None,
+            clusters, encoder,
+        )  # fmt: skip
+        views = {name: view.learn(lesson) for name, view in model.views.items()}
+    after = replace(learner, model=replace(model, views=views, label_frequency=frequency), kept=kept)
+    return retire(after, [gone])
+
+
+def forget(learner: Learner, ids: Sequence[str]) -> Learner:
+    """Return a learner that has not learned the documents with these ids."""
+    model, kept = learner.model, learner.kept
+    if kept is None:
+        raise ValueError("the model does not keep its training data: train it with --keep-training-data")
+    rows = rows_of_ids(kept, list(ids))
+    if missing := set(ids) - {kept.ids[row] for row in rows.tolist()}:
+        raise ValueError(f"no document that the model has learned has the id {min(missing)!r}: check it")
+    with blas.on_one_thread():
+        removed: tuple[csr_matrix, csr_matrix] = kept.X[rows], kept.Y[rows]
+        frequency = model.label_frequency - np.bincount(removed[1].indices, minlength=model.n_labels).astype(np.int32)
+        kept = kept.without(rows)
+        lesson = Lesson(
+            kept.training_data(), len(kept), True, np.unique(removed[1].indices).astype(np.int32), _NONE, _NONE,
+            frequency, model.config, None, (), removed, kept.clusters, kept.label_encoder,
+        )  # fmt: skip
+        views = {name: view.learn(lesson) for name, view in model.views.items()}
+    after = replace(
+        model, views=views, label_frequency=frequency, n_documents=model.n_documents - removed[0].shape[0]
+    )
+    return replace(learner, model=after, kept=kept)
