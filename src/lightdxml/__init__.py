@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML, load
+    from lightdxml.learning.folder import ModelFolder
     from lightdxml.predictor import Predictor
 
 __version__ = "0.1.0"
-__all__ = ["LightDXML", "Predictor", "Vocabulary", "__version__", "load"]
+__all__ = ["LightDXML", "ModelFolder", "Predictor", "Vocabulary", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from lightdxml.predictor import Predictor
 
         return Predictor
+    if name == "ModelFolder":
+        from lightdxml.learning.folder import ModelFolder
+
+        return ModelFolder
     if name == "Vocabulary":
         from lightdxml.data.vocabulary import Vocabulary
 

@@ -24,7 +24,12 @@ from lightdxml.label_names import (
     with_titles,
     with_vocabulary,
 )
+from lightdxml.learning.documents import documents_for
+from lightdxml.learning.drift import Drift, drift
+from lightdxml.learning.folder import Journal, changed, read, save
+from lightdxml.learning.journal import Operation
 from lightdxml.learning.keep import Keeper, expected_bytes, kept_data
+from lightdxml.learning.learn import Learner
 from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
@@ -352,7 +357,8 @@ class LightDXML(BaseEstimator):
                     self._take(kept, names, are_integers, vectorizer, [*history.entries, *error.history])
                 raise
         self._take(replace(model, **about), names, are_integers, vectorizer, [*history.entries, *entries])
-        self.kept_ = None if keeper is None else keeper.data
+        self._learner = Learner(self.model_, None if keeper is None else keeper.data)
+        self._journal, self._folder = Journal(), None
         return self
 
     def _take(
@@ -365,6 +371,74 @@ class LightDXML(BaseEstimator):
         self.model_ = replace(model, vectorizer=vectorizer, word_vectors=word_vectors)
         self.history_ = history
         self.n_features_in_ = model.n_features
+
+    def learn(
+        self, X: Any, y: Any, *, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
+    ) -> LightDXML:
+        """Learn new documents, whose labels may be new, without training again.
+
+        Labels of these documents are solved again, next to the documents of training if they were kept
+        (`keep_training_data`). The model in memory changes; `lightdxml.ModelFolder` changes a model on disk.
+
+        Parameters
+        ----------
+        X, y
+            Documents and labels, in the form of `fit`.
+        ids
+            The ids of the documents. A document with the id of one that was learned before replaces it.
+        label_names
+            The names of a matrix's columns.
+
+        Examples
+        --------
+        >>> texts, labels = ["a purring cat", "a barking dog"] * 20, [["cat"], ["dog"]] * 20
+        >>> pets = LightDXML("fast").fit(texts, labels, keep_training_data=True)
+        >>> pets.learn(["a neighing horse"] * 3, [["horse"]] * 3).predict("my horse", k=1)
+        ['horse']
+        """
+        model = self._trained()
+        return self._apply(Operation("learn", documents_for(model, X, y, ids, label_names)))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LightDXML:
+        """Train on the first documents, and keep them; learn further ones: scikit-learn's name of `learn`.
+
+        `classes` need not be given: new labels may come at any time. Weights of documents count in the first call only.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, sample_weight=sample_weight, keep_training_data=True)
+        return self.learn(X, y)
+
+    def retire(self, labels: Sequence[str | int]) -> LightDXML:
+        """Never suggest these labels again; all labels keep their ids."""
+        self._trained()
+        return self._apply(Operation("retire", names=tuple(map(str, labels))))
+
+    def merge(self, label: str | int, into: str | int) -> LightDXML:
+        """Give documents and names of one label to another one, and retire the first."""
+        self._trained()
+        return self._apply(Operation("merge", names=(str(label), str(into))))
+
+    def forget(self, ids: Sequence[str]) -> LightDXML:
+        """Forget the documents with these ids; needs the training data (`keep_training_data`)."""
+        self._trained()
+        return self._apply(Operation("forget", names=tuple(map(str, ids))))
+
+    @property
+    def drift_(self) -> Drift:
+        """How far the model has moved since training, and whether it should be trained again."""
+        return drift(self._trained(), self._journal.entries)
+
+    def _apply(self, operation: Operation) -> LightDXML:
+        if self._folder is not None:
+            # What a model needs to learn is read when it learns for the first time.
+            opened, self._folder = read(self._folder), None
+            self._learner, self._journal = replace(opened.learner, model=self.model_), opened.journal
+        with parallel.use_threads(threads_of(self.n_jobs)):
+            self._learner, entry = changed(self._learner, self._journal, operation)
+        self._journal = self._journal.with_entry(entry)
+        self.model_ = self._learner.model
+        self.n_features_in_ = self.model_.n_features
+        return self
 
     def predict(self, X: Any, k: int | None = None, **options: Unpack[RankOptions]) -> Any:
         """Return the labels of each document: see `Predictor.predict`."""
@@ -438,9 +512,12 @@ class LightDXML(BaseEstimator):
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder."""
-        from lightdxml import __version__
-
-        store.save(self._trained(), Path(folder), __version__, self.history_)
+        model = self._trained()
+        if self._folder is not None:
+            opened = read(self._folder)
+            self._learner, self._journal, self._folder = opened.learner, opened.journal, None
+        learner = replace(self._learner, model=model)
+        save(Path(folder), learner, self._journal, self.history_)
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
@@ -464,6 +541,8 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
     stored = store.load(Path(folder), verify=verify)
     model = estimator.model_ = stored.model
     estimator.history_ = stored.history
+    estimator._learner, estimator._journal = Learner(model), Journal()
+    estimator._folder = Path(folder) if (Path(folder) / store.LEARNING).is_dir() else None
     estimator.n_features_in_ = model.n_features
     values = {name: value for name, _, value in walk(model.config)}
     short = {name: values.pop(SHORT_NAMES.get(name, name)) for name in _SETTINGS}

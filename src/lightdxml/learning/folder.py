@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from lightdxml import __version__
 from lightdxml.learning import journal
@@ -54,6 +56,10 @@ class Journal:
     def step(self) -> int:
         """The number of the last entry."""
         return len(self.entries)
+
+    def with_entry(self, entry: Entry) -> Journal:
+        """Return the journal with a further entry."""
+        return replace(self, entries=(*self.entries, entry))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +126,14 @@ class ModelFolder:
     >>> texts, labels = ["a purring cat", "a barking dog"] * 20, [["cat"], ["dog"]] * 20
     >>> with tempfile.TemporaryDirectory() as place:
     ...     LightDXML("fast").fit(texts, labels, keep_training_data=True).save(f"{place}/pets")
-    ...     pets = ModelFolder(Path(place) / "pets")
+    ...     pets = ModelFolder(f"{place}/pets")
     ...     _ = pets.learn(["a neighing horse"] * 3, [["horse"]] * 3)
     ...     print([entry.kind for entry in pets.journal.entries], pets.model.label_names)
     ['learn'] ['cat', 'dog', 'horse']
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
         self._opened: Opened | None = None
         self._stamp: tuple[int, int] | None = None
 
@@ -166,19 +172,18 @@ class ModelFolder:
         """Whether the model keeps its training data."""
         return self._current().learner.kept is not None
 
-    def _change(self, operation_for: Any, out: Path | None) -> Changed:
+    def _change(self, operation_for: Callable[[Model], Operation], out: Path | None) -> Changed:
         start = time.perf_counter()
         with writing(self.folder):
             before = self._current()
             operation = operation_for(before.learner.model)
-            after, figures = journal.apply(before.learner, operation)
-            figures["seconds"] = round(time.perf_counter() - start, 3)
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            entry = Entry(before.journal.step + 1, now, operation.kind, figures)
-            written = _write(self.folder, out or self.folder, before, after, entry, operation)
+            learner, entry = changed(before.learner, before.journal, operation)
+            history = [*before.history, _phase(entry)]
+            after = Opened(learner, before.journal.with_entry(entry), history, before.manifest)
+            written = _save(self.folder, out or self.folder, after, operation=operation)
             if out is None:
                 self._opened, self._stamp = written, _stamp(self.folder)
-        return Changed(after.model, written.journal.entries[-1], time.perf_counter() - start)
+        return Changed(learner.model, written.journal.entries[-1], time.perf_counter() - start)
 
     def _current(self) -> Opened:
         """Return the model, read again if another process has changed it."""
@@ -281,20 +286,28 @@ def _file(entry: Entry) -> str:
     return f"{entry.step:06}.json.gz"
 
 
-def _write(
-    source: Path, target: Path, before: Opened, after: Learner, entry: Entry, operation: Operation
-) -> Opened:
-    """Write the model after a change, with the entry and its operation."""
+def changed(learner: Learner, known: Journal, operation: Operation) -> tuple[Learner, Entry]:
+    """Return a learner after an operation, and the next entry of its journal."""
+    start = time.perf_counter()
+    after, figures = journal.apply(learner, operation)
+    figures["seconds"] = round(time.perf_counter() - start, 3)
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    return after, Entry(known.step + 1, now, operation.kind, figures)
+
+
+def _phase(entry: Entry) -> dict[str, Any]:
+    """Return an entry as a phase of the model's history."""
     figures = {key: value for key, value in entry.figures.items() if isinstance(value, int | float)}
-    history = [*before.history, {"refresh": 0, "phase": entry.kind, "time": entry.time, **figures}]
-    entries = (*before.journal.entries, entry)
-    changed = Opened(after, replace(before.journal, entries=entries), history, before.manifest)
-    return _save(source, target, changed, operation=operation)
+    return {"refresh": 0, "phase": entry.kind, "time": entry.time, **figures}
 
 
-def save(opened: Opened, target: Path) -> None:
-    """Write a model that was not read from a folder, with its training data; it has no journal yet."""
-    _save(None, target, opened, is_base=True)
+def save(folder: Path, learner: Learner, known: Journal, history: list[dict[str, Any]]) -> None:
+    """Write a model that is in memory, with what it needs to learn; earlier changes cannot be taken back."""
+    if learner.kept is None and not known.entries:
+        store.save(learner.model, folder, __version__, history)
+        return
+    base = replace(known, base_step=known.step)
+    _save(None, folder, Opened(learner, base, history, {}), is_base=True)
 
 
 def _save(
@@ -377,8 +390,6 @@ def _write_data(place: Path, learner: Learner) -> None:
     if learner.kept is not None:
         stored.write(place / _KEPT, learner.kept.arrays())
         stored.write_json(place / _KEPT_FACTS, learner.kept.facts())
-    import numpy as np
-
     since = np.array([learner.recent.since], dtype=np.int64)
     stored.write(place / _RECENT, {**learner.recent.arrays(), "recent.since": since})
 

@@ -49,7 +49,7 @@ def merge(learner: Learner, gone: int, stays: int) -> Learner:
         clusters, encoder = (None, None) if kept is None else (kept.clusters, kept.label_encoder)
         lesson = Lesson(
             data, n_earlier, kept is not None, labels, _NONE, _NONE, frequency, model.config, None, pairs, None,
-            clusters, encoder,
+            clusters, None, encoder,
         )  # fmt: skip
         views = {name: view.learn(lesson) for name, view in model.views.items()}
     after = replace(learner, model=replace(model, views=views, label_frequency=frequency), kept=kept)
@@ -70,7 +70,7 @@ def forget(learner: Learner, ids: Sequence[str]) -> Learner:
         kept = kept.without(rows)
         lesson = Lesson(
             kept.training_data(), len(kept), True, np.unique(removed[1].indices).astype(np.int32), _NONE, _NONE,
-            frequency, model.config, None, (), removed, kept.clusters, kept.label_encoder,
+            frequency, model.config, None, (), removed, kept.clusters, None, kept.label_encoder,
         )  # fmt: skip
         views = {name: view.learn(lesson) for name, view in model.views.items()}
     after = replace(

@@ -86,7 +86,11 @@ def kept_data(
         if own is not None:
             with_titles = texts if isinstance(texts, Texts) else Texts(list(texts))
             titles = titles_of(vectorizer, with_titles)
-    options: dict[str, Any] = {"label_words": label_words, "feature_names": list(feature_names or ())}
+    options: dict[str, Any] = {
+        "in_clusters": X.shape[0],
+        "label_words": label_words,
+        "feature_names": list(feature_names or ()),
+    }
     return KeptData(
         rounded(X), Y, Documents.of(X).usual, [str(one) for one in ids or ()], names, own, titles, weights, rare=rare,
         **options,

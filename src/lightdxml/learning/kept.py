@@ -49,6 +49,8 @@ class KeptData:
         The label encoder that made the label embeddings; None if it is not known.
     rare
         Words that are too rare for the vocabulary so far.
+    in_clusters
+        The number of documents that the clusters of label trees have learned.
     label_words
         Whether the labels are called what they are called in the data, and not only by titles of documents.
     feature_names
@@ -66,6 +68,7 @@ class KeptData:
     clusters: Clusters | None = None
     label_encoder: LabelEncoder | None = None
     rare: RareWords = field(default_factory=lambda: RareWords({}))
+    in_clusters: int = 0
     label_words: bool = False
     feature_names: list[str] = field(default_factory=list)
 
@@ -201,6 +204,7 @@ class KeptData:
             "ids": self.ids,
             "rare": list(self.rare.words),
             "min_count": self.rare.min_count,
+            "in_clusters": self.in_clusters,
             "label_words": self.label_words,
             "feature_names": self.feature_names,
         }
@@ -245,7 +249,8 @@ def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_label
     usual = expect(arrays["usual"], "usual", (n_features,), np.float32)
     return KeptData(
         X, Y, np.array(usual), _strings(facts["ids"], n), names, own, titles, weights, clusters, label_encoder,
-        _rare(arrays, facts, n), facts["label_words"] is True, _strings(facts["feature_names"], n_features),
+        _rare(arrays, facts, n), _integer(facts["in_clusters"], n), facts["label_words"] is True,
+        _strings(facts["feature_names"], n_features),
     )  # fmt: skip
 
 
@@ -256,6 +261,12 @@ def _rare(arrays: Arrays, facts: dict[str, Any], n_documents: int) -> RareWords:
         raise ValueError("its training data have rare words of documents that do not exist")
     rare = {word: Rare(*row) for word, row in zip(_strings(words, len(words)), numbers.tolist(), strict=True)}
     return RareWords(rare, min_count)
+
+
+def _integer(found: Any, most: int) -> int:
+    if type(found) is not int or not 0 <= found <= most:
+        raise ValueError(f"its training data have {found!r:.20} documents")
+    return found
 
 
 def _strings(found: Any, n: int) -> list[str]:

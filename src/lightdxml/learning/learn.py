@@ -27,6 +27,8 @@ from lightdxml.views.tree.clustering import label_centroids
 
 # Labels that are searched per cluster of hard negatives of a document: several of them share a cluster.
 _LABELS_PER_CLUSTER = 4
+# The share of documents that the clusters of label trees have not learned at which they do.
+_CLUSTERS_DUE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +152,11 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming) -> tuple[Lesson, K
     kept = kept.with_names(added)
     if added is not None:
         labels = np.concatenate([labels, added.labels])
+    since = kept.in_clusters if len(kept) - kept.in_clusters >= _CLUSTERS_DUE * len(kept) else None
+    kept = kept if since is None else replace(kept, in_clusters=len(kept))
     lesson = Lesson(
         kept.training_data(), n_earlier, True, np.unique(labels).astype(np.int32), fresh, nearest, frequency,
-        model.config, added, (), removed, kept.clusters, kept.label_encoder,
+        model.config, added, (), removed, kept.clusters, since, kept.label_encoder,
     )  # fmt: skip
     if kept.clusters is not None:
         kept = replace(kept, clusters=replace(kept.clusters, of_label=lesson.placed(kept.clusters.of_label)))

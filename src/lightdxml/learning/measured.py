@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from lightdxml.views.base import Batch, expect, in_range, is_indptr
 # Documents since the last calibration that are enough for the next one, and the latest ones that it is fitted to.
 ENOUGH, _LATEST = 500, 2000
 _CUTS, _DOCUMENTS = (1, 3, 5), 2048
+_METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,6 @@ def measure(
         labels, odds, right = (np.concatenate(pair, axis=1) for pair in zip(found, missing, strict=True))
         recent = recent.extended(Recent(labels, odds.astype(np.float32), right, Y[start:stop]))
         ranked.append(best_labels(model, candidates, max(_CUTS))[0])
-    return Measured(X.shape[0], evaluate(Y, np.concatenate(ranked), k=_CUTS)), recent
+    found = evaluate(Y, np.concatenate(ranked), k=_CUTS)
+    return Measured(X.shape[0], {name: found[name] for name in _METRICS}), recent
 
-
-def to_json(measured: Measured) -> dict[str, Any]:
-    """Return measured values for a journal."""
-    return asdict(measured)

@@ -68,6 +68,8 @@ class Lesson:
         Features and labels of documents that were learned before and do not count any more; None if there are none.
     clusters
         The clusters of hard negatives; None if labels are trained on all documents.
+    clusters_since
+        The first document that the clusters of label trees have not learned yet; None if they do not learn now.
     label_encoder
         The label encoder that made the label embeddings; None if it is not known.
     """
@@ -84,6 +86,7 @@ class Lesson:
     merged: tuple[tuple[int, int], ...] = ()
     removed: tuple[csr_matrix, csr_matrix] | None = None
     clusters: Clusters | None = None
+    clusters_since: int | None = None
     label_encoder: LabelEncoder | None = None
 
     @cached_property

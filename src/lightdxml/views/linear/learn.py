@@ -19,8 +19,8 @@ from lightdxml.views.linear.solver import Problem, joined, solve, solver_documen
 from lightdxml.views.linear.train import raised
 from lightdxml.views.tree.clustering import some_centroids
 
-# Passes over the documents of a label: from scratch, and from near the solution.
-_PASSES, _FEWER_PASSES = 10, 4
+# Passes over the documents of a label, at most: fewer than in training, because the labels next to it are trained.
+_PASSES = 10
 
 
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
@@ -30,7 +30,7 @@ def learn(view: LinearView, lesson: Lesson) -> LinearView:
     known = np.setdiff1d(lesson.labels, lesson.anew)
     before = some_centroids(lesson.earlier, known, lesson.config.names.documents) * weight
     before.resize(prior.shape)
-    classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), prior, before)
+    classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), lesson.n_earlier, prior, before)
     index = solved_again(lesson, view.index, classes, lesson.anew, view.cost, SOLVER)
     return replace(view, index=replace(index, dense=raised(index.biases)))
 
@@ -47,6 +47,8 @@ class Classes:
         The documents of every class.
     groups
         The group of every class, and the documents of every group.
+    first_new
+        The first document that the classes have not learned yet.
     prior, prior_before
         What training draws every class to, with all documents and without the new ones; None for zero.
     """
@@ -54,6 +56,7 @@ class Classes:
     numbers: NDArray[np.int32]
     positives: csr_matrix
     groups: LabelGroups
+    first_new: int
     prior: csr_matrix | None = None
     prior_before: csr_matrix | None = None
 
@@ -78,14 +81,14 @@ def solved_again(
     # What documents add to a label that is one of them is left out.
     own = None if classes.prior is None else lesson.data.own_document
     parts = []
-    for some, passes, anchors in (
-        (numbers[is_anew], _PASSES, {"prior": classes.prior}),
-        (numbers[~is_anew], _FEWER_PASSES, _anchors(lesson, index, numbers[~is_anew], classes, solver.bias)),
+    for some, anchors in (
+        (numbers[is_anew], {"prior": classes.prior}),
+        (numbers[~is_anew], _anchors(lesson, index, numbers[~is_anew], classes, solver.bias)),
     ):
         if len(some):
             problem = Problem(
                 solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
-                classes.groups.members, cost, replace(solver, max_iter=passes), lesson.config.random_state, own=own,
+                classes.groups.members, cost, replace(solver, max_iter=_PASSES), lesson.config.random_state, own=own,
                 **anchors,
             )  # fmt: skip
             parts.append(solve(problem))
@@ -112,7 +115,7 @@ def _anchors(
         kept = np.zeros(n_classes, dtype=np.float32)
         kept[numbers] = 1
         anchors["prior"] = csr_matrix(known + diags(kept) @ (classes.prior - classes.prior_before)).astype(np.float32)
-    return {**anchors, "start": known, "start_biases": biases, "first_new": lesson.n_earlier}
+    return {**anchors, "start": known, "start_biases": biases, "first_new": classes.first_new}
 
 
 def _groups(lesson: Lesson) -> LabelGroups:

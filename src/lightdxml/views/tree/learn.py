@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.groups import LabelGroups
+from lightdxml.views.linear.grow import grown
 from lightdxml.views.linear.inverted import InvertedIndex
 from lightdxml.views.linear.learn import Classes, members_of, solved_again
 from lightdxml.views.tree.model import LabelTree, TreeView
@@ -15,37 +16,39 @@ from lightdxml.views.tree.options import SOLVER
 
 
 def learn(view: TreeView, lesson: Lesson) -> TreeView:
-    """Return the trees with new labels next to the ones most like them, and all nodes above the labels of a lesson.
+    """Return the trees with new labels next to the ones most like them, and with the labels of a lesson.
 
-    As in training, a node is separated from its siblings on the documents of their parent.
+    Clusters of labels learn all documents since they did last, once there are enough. As in training, a node is
+    separated from its siblings on the documents of their parent.
     """
     return TreeView(tuple(_learned(tree, lesson) for tree in view.trees))
 
 
 def _learned(tree: LabelTree, lesson: Lesson) -> LabelTree:
     paths, n_nodes = lesson.placed(tree.paths), len(tree.clusters.biases)
-    index = tree.clusters
+    clusters = grown(tree.clusters, lesson.n_features, n_nodes, SOLVER.bias)
+    if lesson.clusters_since is not None:
+        clusters = _learned_clusters(clusters, paths, lesson, lesson.clusters_since)
+    groups = LabelGroups(np.maximum(paths[:, 0], 0), _documents(lesson, paths[:, 0], n_nodes, lesson.labels)[1])
+    labels = Classes(lesson.labels, lesson.data.label_to_docs, groups, lesson.n_earlier)
+    cost = lesson.config.tree.cost
+    return LabelTree(clusters, solved_again(lesson, tree.labels, labels, lesson.anew, cost, SOLVER), paths)
+
+
+def _learned_clusters(
+    index: InvertedIndex, paths: NDArray[np.int32], lesson: Lesson, first_new: int
+) -> InvertedIndex:
+    """Return the classifiers of the clusters above the labels of all documents from `first_new` on, solved again."""
+    labels, n_nodes = np.unique(lesson.data.Y[first_new:].indices), len(index.biases)
     parents, members = np.zeros(n_nodes, dtype=np.int32), _root(lesson)
+    none = np.empty(0, dtype=np.int32)
     # From the top: the documents of a node are those on which its children are separated.
     for level in range(paths.shape[1] - 1, -1, -1):
-        nodes, documents = _documents(lesson, paths[:, level], n_nodes)
-        groups = LabelGroups(parents, members)
-        index = _separated(lesson, index, nodes, documents, groups, nodes[:0])
+        nodes, documents = _documents(lesson, paths[:, level], n_nodes, labels)
+        classes = Classes(nodes, documents, LabelGroups(parents, members), first_new)
+        index = solved_again(lesson, index, classes, none, lesson.config.tree.cost, SOLVER)
         parents, members = _children(paths, level, n_nodes), documents
-    groups = LabelGroups(np.maximum(paths[:, 0], 0), members)
-    labels = _separated(lesson, tree.labels, lesson.labels, lesson.data.label_to_docs, groups, lesson.anew)
-    return LabelTree(index, labels, paths)
-
-
-def _separated(
-    lesson: Lesson,
-    index: InvertedIndex,
-    nodes: NDArray[np.int32],
-    documents: csr_matrix,
-    groups: LabelGroups,
-    anew: NDArray[np.int32],
-) -> InvertedIndex:
-    return solved_again(lesson, index, Classes(nodes, documents, groups), anew, lesson.config.tree.cost, SOLVER)
+    return index
 
 
 def _root(lesson: Lesson) -> csr_matrix:
@@ -53,10 +56,13 @@ def _root(lesson: Lesson) -> csr_matrix:
     return csr_matrix(np.ones((1, lesson.data.X.shape[0]), dtype=np.float32))
 
 
-def _documents(lesson: Lesson, of_label: NDArray[np.int32], n_nodes: int) -> tuple[NDArray[np.int32], csr_matrix]:
-    """Return the nodes of one level that are above labels of a lesson, and the documents of their labels by node."""
+def _documents(
+    lesson: Lesson, of_label: NDArray[np.int32], n_nodes: int, labels: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], csr_matrix]:
+    """Return the nodes of one level that are above some labels, and the documents of all their labels by node."""
     is_wanted = np.zeros(n_nodes, dtype=np.bool_)
-    is_wanted[of_label[lesson.labels]] = True
+    above = of_label[labels]
+    is_wanted[above[above >= 0]] = True
     return np.flatnonzero(is_wanted).astype(np.int32), members_of(lesson, of_label, is_wanted)
 
 
