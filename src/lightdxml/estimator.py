@@ -357,7 +357,9 @@ class LightDXML(BaseEstimator):
                     self._take(kept, names, are_integers, vectorizer, [*history.entries, *error.history])
                 raise
         self._take(replace(model, **about), names, are_integers, vectorizer, [*history.entries, *entries])
-        self._learner = Learner(self.model_, None if keeper is None else keeper.data)
+        self._learner = Learner(self.model_)
+        if keeper is not None:
+            self._learner = Learner(self.model_, keeper.data, keeper.recent)
         self._journal, self._folder = Journal(), None
         return self
 

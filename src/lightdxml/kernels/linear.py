@@ -25,8 +25,8 @@ _INFINITY = np.float32(np.inf)
 MAX_COPIED = 1 << 21
 # Otherwise the random order is one of blocks of this many documents, so that memory is read in sequence.
 _BLOCK = 32
-# By how much a document must miss the margin at the start for its dual to change.
-_NEAR = np.float32(0.05)
+# Passes over all documents before `Solver.hard` applies.
+_EASY_PASSES = 2
 
 
 class Solver(NamedTuple):
@@ -42,6 +42,8 @@ class Solver(NamedTuple):
         The most passes over the documents, and the violation of the optimality conditions at which to stop.
     seed
         Seed of the order of documents.
+    hard
+        By how much documents must miss the margin, after two passes, to be visited again; 0 for all that may matter.
     """
 
     cost: float
@@ -50,6 +52,7 @@ class Solver(NamedTuple):
     max_iter: int
     tolerance: float
     seed: int
+    hard: float
 
 
 def _constant(value: float) -> Any:
@@ -402,13 +405,6 @@ def _solve(
     for lane in range(LANES):
         has_own = lane < block.size and prior_biases.size > 0
         bias[lane] = prior_biases[block[lane]] if has_own else np.float32(solver.bias)
-    if is_warm == (1 << block.size) - 1:
-        # The duals of earlier documents that are right by nearly the margin, most of them, stay as they are.
-        rows, squares, weights = rows.copy(), squares.copy(), weights.copy()
-        least = np.float32(2 * solver.cost * _NEAR)
-        n_documents = _keep_wrong(
-            rows, n_documents, n_earlier, targets, ignored, squares, weights, duals, least
-        )
     state = np.uint64(solver.seed) + np.uint64(block[0])
     _descend(
         rows, n_documents, targets, ignored, X, squares, weights, block.size, solver, state, shuffled, duals, W, bias
@@ -462,29 +458,18 @@ def _recover_duals(
 
 
 @kernel
-def _keep_wrong(
-    rows: NDArray[np.int32],
-    n: int,
-    n_earlier: int,
-    targets: NDArray[np.uint16],
-    ignored: NDArray[np.uint16],
-    squares: NDArray[np.float32],
-    weights: NDArray[np.float32],
-    duals: NDArray[np.float32],
-    least: np.float32,
+def _keep_hard(
+    order: NDArray[np.int32], n: int, duals: NDArray[np.float32], weights: NDArray[np.float32], least: np.float32
 ) -> int:
-    """Move new documents, and those with a dual of at least this, to the front of all arrays; return their number."""
+    """Move documents with a dual of at least this, times their weight, to the front; return their number."""
     kept = 0
-    for i in range(n):
-        largest = np.float32(0)
+    for at in range(n):
+        i = order[at]
         for lane in range(LANES):
-            largest = max(largest, duals[i, lane])
-        if i >= n_earlier or largest >= least * weights[i]:
-            rows[kept], squares[kept], weights[kept] = rows[i], squares[i], weights[i]
-            targets[kept], ignored[kept] = targets[i], ignored[i]
-            for lane in range(LANES):
-                duals[kept, lane] = duals[i, lane]
-            kept += 1
+            if duals[i, lane] >= least * weights[i]:
+                order[at], order[kept] = order[kept], i
+                kept += 1
+                break
     return kept
 
 
@@ -522,7 +507,9 @@ def _descend(
     constants, outcome = np.empty(3, np.float32), np.zeros(1, np.int64)
     constants[2] = np.float32(solver.bias_rate)
     active = n
-    for _ in range(solver.max_iter):
+    for number in range(solver.max_iter):
+        if number == _EASY_PASSES and solver.hard > 0:
+            n = active = _keep_hard(order, n, duals, weights, np.float32(2 * solver.cost * solver.hard))
         for lane in range(LANES):
             bounds[0, lane], bounds[1, lane] = -_INFINITY, _INFINITY
         state = _shuffle(order, active, block, state)

@@ -7,81 +7,34 @@ them with the old one by hard links.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lightdxml import __version__
 from lightdxml.learning import journal
+from lightdxml.learning import stored as learning
 from lightdxml.learning.journal import Entry, Operation
-from lightdxml.learning.kept import KeptData, restore_kept
 from lightdxml.learning.learn import Learner
-from lightdxml.learning.measured import Recent
+from lightdxml.learning.stored import Journal, Opened, file_of, read, stamp
 from lightdxml.model import store
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import lock
 from lightdxml.persistence.files import map_file, sha256
 
-_FORMAT = 1
-_JOURNAL, _BASE = "journal.json", "base"
-_KEPT, _KEPT_FACTS, _RECENT = "kept.safetensors", "kept.json", "recent.safetensors"
-_POLL = 0.05
+__all__ = ["Changed", "Journal", "ModelFolder", "Opened", "changed", "read", "save", "writing"]
 
-
-@dataclass(frozen=True, eq=False)
-class Journal:
-    """The journal of a model.
-
-    Attributes
-    ----------
-    base_step
-        The last entry that the base contains. Later ones can be taken back.
-    entries
-        All entries.
-    """
-
-    base_step: int = 0
-    entries: tuple[Entry, ...] = ()
-
-    @property
-    def step(self) -> int:
-        """The number of the last entry."""
-        return len(self.entries)
-
-    def with_entry(self, entry: Entry) -> Journal:
-        """Return the journal with a further entry."""
-        return replace(self, entries=(*self.entries, entry))
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A model folder as it was read.
-
-    Attributes
-    ----------
-    learner
-        The model and what it needs to learn.
-    journal
-        What was changed since training.
-    history
-        The history of the model.
-    manifest
-        What the model says about itself.
-    """
-
-    learner: Learner
-    journal: Journal
-    history: list[dict[str, Any]]
-    manifest: dict[str, Any]
+# Seconds between two attempts to get a lock, and until waiting for it is worth a line.
+_POLL, _PATIENCE = 0.05, 2.0
+_logger = logging.getLogger("lightdxml")
 
 
 @dataclass(frozen=True)
@@ -94,10 +47,18 @@ class Changed:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Wait until no other process changes this model, and keep others waiting meanwhile."""
-    folder = folder.resolve()
-    path = folder.with_name(f".{folder.name}.lock")
+def writing(*folders: Path) -> Iterator[None]:
+    """Wait until no other process changes these models, and keep others waiting meanwhile."""
+    with ExitStack() as stack:
+        # In the same order everywhere, so that no two processes wait for each other. What is not there has no writer.
+        for folder in sorted({one.resolve() for one in folders if one.parent.is_dir()}):
+            stack.enter_context(_locked(folder))
+        yield
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    path, start, is_said = folder.with_name(f".{folder.name}.lock"), time.monotonic(), False
     while True:
         with lock.held(path) as mine:
             if mine:
@@ -108,6 +69,9 @@ def writing(folder: Path) -> Iterator[None]:
                     with suppress(OSError):
                         path.unlink()
                 return
+        if not is_said and time.monotonic() - start > _PATIENCE:
+            _logger.info("%s is being changed by another process: waiting for it", folder.name)
+            is_said = True
         time.sleep(_POLL)
 
 
@@ -173,117 +137,59 @@ class ModelFolder:
         return self._current().learner.kept is not None
 
     def _change(self, operation_for: Callable[[Model], Operation], out: Path | None) -> Changed:
-        start = time.perf_counter()
-        with writing(self.folder):
+        start, target = time.perf_counter(), out or self.folder
+        stamp(self.folder)
+        with writing(self.folder, target):
             before = self._current()
             operation = operation_for(before.learner.model)
             learner, entry = changed(before.learner, before.journal, operation)
             history = [*before.history, _phase(entry)]
-            after = Opened(learner, before.journal.with_entry(entry), history, before.manifest)
-            written = _save(self.folder, out or self.folder, after, operation=operation)
-            if out is None:
-                self._opened, self._stamp = written, _stamp(self.folder)
+            after = replace(before, learner=learner, journal=before.journal.with_entry(entry), history=history)
+            written = self._write(target, after, operation=operation)
         return Changed(learner.model, written.journal.entries[-1], time.perf_counter() - start)
-
-    def _current(self) -> Opened:
-        """Return the model, read again if another process has changed it."""
-        stamp = _stamp(self.folder)
-        if self._opened is None or stamp != self._stamp:
-            self._opened, self._stamp = read(self.folder), stamp
-        return self._opened
 
     def rollback(self, step: int, out: Path | None = None) -> tuple[Opened, bool]:
         """Go back to where the model was after a step; return it, and whether it has the same bits as then.
 
         Later entries are removed from the journal.
         """
-        with writing(self.folder):
+        target = out or self.folder
+        stamp(self.folder)
+        with writing(self.folder, target):
             opened = self._current()
             entries, first = opened.journal.entries, opened.journal.base_step
             if not first <= step < len(entries):
-                last = f"{first} to {len(entries) - 1}" if len(entries) > first else "none: nothing was learned"
-                raise ValueError(f"the model cannot go back to step {step} (possible: {last}): see lightdxml history")
-            base = self.folder / store.LEARNING / _BASE
-            start = read(base)
+                able = f"possible: {first} to {len(entries) - 1}" if len(entries) > first else "nothing can be undone"
+                raise ValueError(f"the model cannot go back to step {step} ({able}): see lightdxml history")
+            start = learning.read_base(self.folder, opened.files)
             learner = start.learner
             for entry in entries[first:step]:
-                learner, _ = journal.apply(learner, _operation(self.folder, entry))
-            kept = replace(opened.journal, entries=entries[:step])
-            before = Opened(learner, kept, _until(opened.history, entries[step].time), start.manifest)
-            found = _save(self.folder, out or self.folder, before, is_base=step == first)
-            expected = start.manifest if step == first else None
-            version = _version(expected) if expected is not None else entries[step - 1].version
-            if out is None:
-                self._opened, self._stamp = found, _stamp(self.folder)
-            return found, _version(found.manifest) == version
+                operation = learning.read_operation(self.folder, entry, replace(opened, learner=learner))
+                learner, _ = journal.apply(learner, operation)
+            history = _until(opened.history, entries[step].time)
+            known = replace(opened.journal, entries=entries[:step])
+            before = Opened(learner, known, history, start.manifest, opened.files)
+            found = self._write(target, before, is_base=step == first)
+        version = _version(start.manifest) if step == first else entries[step - 1].version
+        return found, _version(found.manifest) == version
+
+    def _current(self) -> Opened:
+        """Return the model, read again if another process has changed it."""
+        now = stamp(self.folder)
+        if self._opened is None or now != self._stamp:
+            self._opened, self._stamp = read(self.folder), now
+        return self._opened
+
+    def _write(self, target: Path, opened: Opened, **how: Any) -> Opened:
+        written = _save(self.folder, target, opened, **how)
+        if target.resolve() == self.folder.resolve():
+            self._opened, self._stamp = written, stamp(self.folder)
+        return written
 
 
 def _until(history: list[dict[str, Any]], moment: str) -> list[dict[str, Any]]:
     """Return the history before a moment."""
     return [entry for entry in history if entry.get("time", "") < moment]
-
-
-def read(folder: Path) -> Opened:
-    """Read a model, and what it needs to learn, if it has it."""
-    found = store.load(folder)
-    place = folder / store.LEARNING
-    # The base of a model has its files beside it.
-    inside = place if place.is_dir() else folder
-    try:
-        known, files = _read_journal(inside) if (inside / _JOURNAL).exists() else (Journal(), None)
-        kept, recent = _read_data(inside, found.model, files)
-    except (LookupError, TypeError, AttributeError, OverflowError, ValueError) as error:
-        raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
-    return Opened(Learner(found.model, kept, recent), known, found.history, found.manifest)
-
-
-def _read_journal(place: Path) -> tuple[Journal, dict[str, Any]]:
-    content = stored.read_json(place / _JOURNAL)
-    if content.get("format") != _FORMAT:
-        raise ValueError(f"its journal has format {content.get('format')!r:.20} and this version reads {_FORMAT}")
-    if content.pop("sha256", None) != stored.checksum(content):
-        raise ValueError(f"{_JOURNAL} was changed after it was written")
-    entries = tuple(Entry(**one) for one in content["entries"])
-    base_step = content["base_step"]
-    if type(base_step) is not int or not 0 <= base_step <= len(entries):
-        raise ValueError("its journal starts after its end")
-    if [entry.step for entry in entries] != list(range(1, len(entries) + 1)):
-        raise ValueError("its journal lacks entries")
-    return Journal(base_step, entries), content["files"]
-
-
-def _read_data(place: Path, model: Model, files: dict[str, Any] | None) -> tuple[KeptData | None, Recent]:
-    """Return kept training data and latest results, if they are there."""
-    recent = Recent()
-    if (place / _RECENT).exists():
-        arrays = _arrays(place, _RECENT, files)
-        recent = Recent.restore(arrays, int(arrays["recent.since"][0]), model.n_labels)
-    if not (place / _KEPT).exists():
-        return None, recent
-    _check_file(place, _KEPT_FACTS, files)
-    facts = stored.read_json(place / _KEPT_FACTS)
-    return restore_kept(_arrays(place, _KEPT, files), facts, model.n_features, model.n_labels), recent
-
-
-def _arrays(place: Path, name: str, files: dict[str, Any] | None) -> stored.Arrays:
-    _check_file(place, name, files)
-    found = stored.read(place / name)
-    stored.check_finite(found, stored.MAX_VALUE)
-    return found
-
-
-def _check_file(place: Path, name: str, files: dict[str, Any] | None) -> None:
-    """Raise a `ValueError` if a file has other content than when it was written."""
-    if files is not None and sha256(map_file(place / name)) != files[name]:
-        raise ValueError(f"{name} was changed after it was written")
-
-
-def _operation(folder: Path, entry: Entry) -> Operation:
-    return journal.unpack(map_file(folder / store.LEARNING / _file(entry)).tobytes())
-
-
-def _file(entry: Entry) -> str:
-    return f"{entry.step:06}.json.gz"
 
 
 def changed(learner: Learner, known: Journal, operation: Operation) -> tuple[Learner, Entry]:
@@ -333,47 +239,55 @@ def _save(
     def write_more(place: Path) -> None:
         inside = place / store.LEARNING
         inside.mkdir()
-        manifest = stored.read_json(place / "manifest.json")
-        entries = opened.journal.entries
-        if operation is not None:
-            (inside / _file(entries[-1])).write_bytes(journal.pack(operation))
-            entries = (*entries[:-1], replace(entries[-1], version=_version(manifest)))
+        manifest = stored.read_json(place / learning.MANIFEST)
+        entries, files = opened.journal.entries, dict[str, str]()
         if source is not None:
-            _link_journal(source, inside, entries if operation is None else entries[:-1], is_base)
-        _write_data(inside, opened.learner)
-        files = {path.name: sha256(map_file(path)) for path in sorted(inside.iterdir()) if path.is_file()}
+            files = _link_journal(source, inside, opened, is_base)
+        if operation is not None:
+            (inside / file_of(entries[-1])).write_bytes(journal.pack(operation))
+            entries = (*entries[:-1], replace(entries[-1], version=_version(manifest)))
+        learning.write_data(inside, opened.learner)
+        # What is linked keeps its checksum: damage to it must not go unnoticed.
+        files |= {path.name: _digest(path) for path in inside.iterdir() if path.is_file() and path.name not in files}
         content = {
-            "format": _FORMAT,
+            "format": learning.FORMAT,
             "base_step": opened.journal.base_step,
             "entries": [asdict(entry) for entry in entries],
             "files": files,
         }
-        stored.write_json(inside / _JOURNAL, {**content, "sha256": stored.checksum(content)})
-        written["opened"] = replace(opened, journal=replace(opened.journal, entries=entries), manifest=manifest)
+        stored.write_json(inside / learning.JOURNAL, {**content, "sha256": stored.checksum(content)})
+        known = replace(opened.journal, entries=entries)
+        written["opened"] = replace(opened, journal=known, manifest=manifest, files=files)
 
     store.save(opened.learner.model, target, __version__, opened.history, write_more)
     found: Opened = written["opened"]
     return found
 
 
-def _link_journal(source: Path, inside: Path, entries: Sequence[Entry], is_base: bool) -> None:
-    """Link the files of earlier entries and the base into a new version of the folder `learning`."""
-    before = source / store.LEARNING
-    for entry in entries:
-        _link(before / _file(entry), inside / _file(entry))
-    if is_base:
-        return
-    base = inside / _BASE
-    base.mkdir()
-    if (before / _BASE).is_dir():
-        for path in (before / _BASE).iterdir():
-            _link(path, base / path.name)
-        return
-    # So far, the model is its own base.
-    for name in store.FILES:
-        _link(source / name, base / name)
-    for name in (_KEPT, _KEPT_FACTS):
-        _link(before / name, base / name)
+def _link_journal(source: Path, inside: Path, opened: Opened, is_base: bool) -> dict[str, str]:
+    """Link earlier entries and the base into a new version of the folder `learning`; return their checksums."""
+    before, known = source / store.LEARNING, opened.files
+    linked = {file_of(entry): before / file_of(entry) for entry in opened.journal.entries}
+    files = {name: known[name] for name in linked if name in known}
+    if not is_base:
+        base = before / learning.BASE
+        (inside / learning.BASE).mkdir()
+        if base.is_dir():
+            linked |= {f"{learning.BASE}/{path.name}": path for path in base.iterdir()}
+            files |= {name: digest for name, digest in known.items() if name in linked}
+        else:
+            # So far, the model is its own base.
+            linked |= {f"{learning.BASE}/{name}": source / name for name in store.FILES}
+            linked |= {f"{learning.BASE}/{name}": before / name for name in learning.DATA}
+            files |= {f"{learning.BASE}/{name}": known[name] for name in learning.DATA if name in known}
+            files[f"{learning.BASE}/{learning.MANIFEST}"] = _digest(source / learning.MANIFEST)
+    for name, path in linked.items():
+        _link(path, inside / name)
+    return files
+
+
+def _digest(path: Path) -> str:
+    return sha256(map_file(path))
 
 
 def _link(path: Path, target: Path) -> None:
@@ -386,24 +300,7 @@ def _link(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _write_data(place: Path, learner: Learner) -> None:
-    if learner.kept is not None:
-        stored.write(place / _KEPT, learner.kept.arrays())
-        stored.write_json(place / _KEPT_FACTS, learner.kept.facts())
-    since = np.array([learner.recent.since], dtype=np.int64)
-    stored.write(place / _RECENT, {**learner.recent.arrays(), "recent.since": since})
-
-
 def _version(manifest: dict[str, Any]) -> str:
     """Return the checksum of a model without its history, which has times in it."""
     files = {name: entry for name, entry in manifest["files"].items() if name != "history.json"}
     return stored.checksum({**{key: manifest[key] for key in manifest if key != "sha256"}, "files": files})
-
-
-def _stamp(folder: Path) -> tuple[int, int]:
-    """Return the inode and modification time of the manifest, which change when a model is replaced."""
-    try:
-        found = (folder / "manifest.json").stat()
-    except OSError as error:
-        raise ValueError(f"{folder} is not a model: it has no manifest.json") from error
-    return found.st_ino, found.st_mtime_ns

@@ -17,9 +17,11 @@ from lightdxml.data.dataset import Texts
 from lightdxml.learning import forget
 from lightdxml.learning.documents import LabeledDocuments
 from lightdxml.learning.learn import Learner, learn
+from lightdxml.model.model import Model
 from lightdxml.views.base import in_range, is_indptr
 
-_LARGEST = 1 << 32
+# Bytes of an operation, and labels without names.
+_LARGEST, _MAX_LABELS = 1 << 32, 1 << 31
 _MATRIX = {"indptr": "<i8", "indices": "<i4", "values": "<f4"}
 
 
@@ -69,7 +71,7 @@ class Entry:
 
 def apply(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, Any]]:
     """Return the learner after an operation, and figures for the journal. The same operation gives the same bits."""
-    return _KINDS[operation.kind](learner, operation)
+    return KINDS[operation.kind](learner, operation)
 
 
 def _learn(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, Any]]:
@@ -93,7 +95,7 @@ def _forget(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, 
     return forget.forget(learner, operation.names), {"forgotten": len(operation.names)}
 
 
-_KINDS: dict[str, Callable[[Learner, Operation], tuple[Learner, dict[str, Any]]]] = {
+KINDS: dict[str, Callable[[Learner, Operation], tuple[Learner, dict[str, Any]]]] = {
     "learn": _learn,
     "retire": _retire,
     "merge": _merge,
@@ -133,7 +135,7 @@ def unpack(content: bytes) -> Operation:
     """Return the operation that `pack` has packed; raise a `ValueError` if there is none."""
     unzipped = zlib.decompressobj(wbits=31)
     found = json.loads(unzipped.decompress(content, _LARGEST))
-    if unzipped.unconsumed_tail or found["kind"] not in _KINDS:
+    if unzipped.unconsumed_tail or found["kind"] not in KINDS:
         raise ValueError("an entry of its journal is not an operation")
     names = _strings(found["names"])
     if found["kind"] != "learn":
@@ -141,7 +143,7 @@ def unpack(content: bytes) -> Operation:
             raise ValueError("an entry of its journal merges other than two labels")
         return Operation(found["kind"], None, tuple(names))
     labels = found["labels"]
-    if not all(isinstance(row, list) and all(type(one) in (str, int) for one in row) for row in labels):
+    if not all(isinstance(row, list) and all(_is_label(one) for one in row) for row in labels):
         raise ValueError("an entry of its journal has labels that are neither names nor numbers")
     texts = X = None
     if "texts" in found:
@@ -150,9 +152,26 @@ def unpack(content: bytes) -> Operation:
     else:
         X = _matrix(found["X"])
     documents = LabeledDocuments(texts, X, labels, _strings(found["ids"]))
-    if len(texts if texts is not None else labels) != len(labels) or (X is not None and X.shape[0] != len(labels)):
-        raise ValueError("an entry of its journal has labels of other documents")
+    n = len(texts) if texts is not None else X.shape[0] if X is not None else 0
+    if not n or n != len(labels) or len(documents.ids) not in (0, n):
+        raise ValueError("an entry of its journal has labels or ids of other documents")
     return Operation("learn", documents)
+
+
+def check_fits(model: Model, operation: Operation) -> None:
+    """Raise a `ValueError` if an operation has documents of another kind than the model's."""
+    if (documents := operation.documents) is None:
+        return
+    n_features = model.n_features if documents.X is None else documents.X.shape[1]
+    if (documents.X is None) != (model.vectorizer is not None) or n_features != model.n_features:
+        raise ValueError("an entry of its journal has documents of another model")
+    kind = int if model.label_names is None else str
+    if not all(type(one) is kind for row in documents.labels for one in row):
+        raise ValueError("an entry of its journal has labels of another model")
+
+
+def _is_label(found: Any) -> bool:
+    return type(found) is str or (type(found) is int and 0 <= found < _MAX_LABELS)
 
 
 def _matrix(found: dict[str, Any]) -> csr_matrix:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +12,11 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
 from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.learning.measured import Recent, observed_in_training
 from lightdxml.learning.names import titles_of
 from lightdxml.text.rare import RareWords, rare_words
 from lightdxml.text.tfidf import Vectorizer
+from lightdxml.training import choose
 from lightdxml.training.callbacks import Callback
 from lightdxml.views.lesson import Clusters
 from lightdxml.views.linear.groups import document_clusters, fits_all_documents
@@ -22,8 +24,8 @@ from lightdxml.views.linear.solver import Documents
 from lightdxml.views.names.forms import NameForms
 
 if TYPE_CHECKING:
+    from lightdxml.model.model import Model
     from lightdxml.training.run import Run
-    from lightdxml.views.dense.label_encoder import LabelEncoder
 
 # Bytes per feature of a document, per label of a document, and per document.
 _PER_FEATURE, _PER_LABEL, _PER_DOCUMENT = 6, 4, 100
@@ -45,13 +47,19 @@ class Keeper(Callback):
     rows
         The number, in `data`, of each document of the run: training documents, then held-out ones; None for the same
         order.
+    recent
+        What the views say about validation documents.
     """
 
     data: KeptData
     rows: NDArray[np.int64] | None = None
+    recent: Recent = field(default_factory=Recent)
 
-    def on_end(self, run: Run) -> None:
-        """Take clusters of hard negatives and the label encoder."""
+    def on_end(self, run: Run, model: Model) -> None:
+        """Take clusters of hard negatives, the label encoder, and what views say about validation documents."""
+        if run.candidates is not None and choose.can_choose(run):
+            frequency, Y = run.data.label_frequency, run.data.Y_validation
+            self.recent = Recent(observed_in_training(model.views, model.blend, run.candidates, frequency, Y))
         label_encoder = None if run.result is None else run.result.label_encoder
         self.data = replace(self.data, clusters=self._clusters(run), label_encoder=label_encoder)
 

@@ -42,7 +42,7 @@ class Learner:
     kept
         The documents that it was trained on, and has learned since; None if they were not kept.
     recent
-        How it judged the latest documents before it learned them.
+        What it said about documents before it learned them.
     """
 
     model: Model
@@ -67,7 +67,7 @@ class Learned:
     measured
         How well the model did on these documents before it learned them.
     recalibrated
-        Whether probabilities were fitted again.
+        Whether weights of views and probabilities were fitted again.
     """
 
     documents: int
@@ -85,9 +85,9 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
     with blas.on_one_thread():
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
-        measured, judged = measure(model, new.known_X, new.Y, new.own)
+        measured, observed = measure(model, new.known_X, new.Y, new.own)
         lesson, kept = _without_memory(model, new) if kept is None else _with_memory(model, kept, new)
-        recent, after = learner.recent.extended(judged).recalibrated(_learned(model, new, lesson))
+        recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
     n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
     figures = Learned(
         len(documents), n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),

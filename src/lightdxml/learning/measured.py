@@ -1,7 +1,8 @@
-"""How well a model does on documents before it learns them, and probabilities that follow from that."""
+"""How well a model does on documents before it learns them, and what follows for weights and probabilities."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,15 +12,17 @@ from scipy.sparse import csr_matrix, vstack
 
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
-from lightdxml.model.candidates import find_candidates
+from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, TailShift, frequency_groups, rarity, top_k
+from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.model.model import Model, best_labels
 from lightdxml.model.thresholds import DEPTH
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.training import calibrate, logistic
-from lightdxml.views.base import Batch, expect, in_range, is_indptr
+from lightdxml.propensity import inverse_propensity_of
+from lightdxml.training import calibrate, choose, logistic
+from lightdxml.views.base import Batch, View, expect, in_range, is_indptr
 
 # Documents since the last calibration that are enough for the next one, and the latest ones that it is fitted to.
-ENOUGH, _LATEST = 500, 2000
+ENOUGH, LATEST = 500, 2000
 _CUTS, _DOCUMENTS = (1, 3, 5), 2048
 _METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
 
@@ -32,101 +35,198 @@ class Measured:
     metrics: dict[str, float]
 
 
-def _no_labels() -> csr_matrix:
-    return csr_matrix((0, 1), dtype=np.float32)
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The first labels that a model gave to documents before it learned them.
+
+    Attributes
+    ----------
+    labels
+        Documents × labels, the best 100 of each, -1 for none.
+    frequency
+        How many documents each of them had then.
+    log_scores
+        What each view said about them, by the view's name.
+    Y
+        The labels that the documents have.
+    """
+
+    labels: NDArray[np.int32]
+    frequency: NDArray[np.int32]
+    log_scores: Mapping[str, NDArray[np.float32]]
+    Y: csr_matrix
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @staticmethod
+    def none(views: Sequence[str] = ()) -> Observed:
+        """Return what is observed without documents."""
+        no_labels, no_scores = np.empty((0, DEPTH), dtype=np.int32), np.empty((0, DEPTH), dtype=np.float32)
+        return Observed(no_labels, no_labels, dict.fromkeys(views, no_scores), csr_matrix((0, 1), dtype=np.float32))
+
+    @staticmethod
+    def of(candidates: Candidates, log_odds: NDArray[np.float64], frequency: NDArray[np.int32], Y: csr_matrix) -> Observed:
+        """Return the best candidates of documents, which have these labels; `frequency` is that of every label."""
+        labels = candidates.labels
+        order = np.lexsort((labels, -log_odds, labels < 0), axis=1)[:, :DEPTH]
+        best = np.take_along_axis(labels, order, axis=1)
+        scores = {name: np.take_along_axis(one, order, axis=1) for name, one in candidates.log_scores.items()}
+        # A model may have fewer labels than are shown.
+        missing = ((0, 0), (0, DEPTH - best.shape[1]))
+        best = np.pad(best, missing, constant_values=-1)
+        return Observed(best, frequency[best], {name: np.pad(one, missing) for name, one in scores.items()}, Y)
+
+    def rows(self, rows: slice) -> Observed:
+        """Return some of the documents."""
+        scores = {name: one[rows] for name, one in self.log_scores.items()}
+        return Observed(self.labels[rows], self.frequency[rows], scores, self.Y[rows])
+
+    def joined(self, other: Observed) -> Observed:
+        """Return these documents and others, observed by the same views."""
+        n_labels = max(self.Y.shape[1], other.Y.shape[1])
+        Y = [csr_matrix((one.data, one.indices, one.indptr), shape=(one.shape[0], n_labels)) for one in (self.Y, other.Y)]
+        scores = {
+            name: np.concatenate([self.log_scores[name], one]) if len(self) else one
+            for name, one in other.log_scores.items()
+        }
+        labels, frequency = ((self.labels, other.labels), (self.frequency, other.frequency))
+        return Observed(np.concatenate(labels), np.concatenate(frequency), scores, csr_matrix(vstack(Y)))
+
+    def arrays(self, prefix: str) -> Arrays:
+        """Return all arrays by name."""
+        return {
+            f"{prefix}.labels": self.labels,
+            f"{prefix}.frequency": self.frequency,
+            f"{prefix}.Y.indptr": self.Y.indptr.astype(np.int64),
+            f"{prefix}.Y.indices": self.Y.indices.astype(np.int32),
+            **{f"{prefix}.{name}": scores.astype(np.float32) for name, scores in self.log_scores.items()},
+        }
+
+    @staticmethod
+    def restore(arrays: Arrays, prefix: str, views: Sequence[str], n_labels: int) -> Observed:
+        """Return what these arrays make up; raise a `ValueError` if they cannot."""
+        labels, indptr, indices = (arrays[f"{prefix}.{one}"] for one in ("labels", "Y.indptr", "Y.indices"))
+        n = len(labels)
+        expect(labels, f"{prefix}.labels", (n, DEPTH), np.int32)
+        frequency = expect(arrays[f"{prefix}.frequency"], f"{prefix}.frequency", (n, DEPTH), np.int32)
+        names = {name: f"{prefix}.{name}" for name in views}
+        scores = {name: expect(arrays[key], key, (n, DEPTH), np.float32) for name, key in names.items()}
+        expect(indptr, f"{prefix}.Y.indptr", (n + 1,), np.int64)
+        expect(indices, f"{prefix}.Y.indices", (len(indices),), np.int32)
+        is_sound = is_indptr(indptr, len(indices)) and in_range(indices, 0, n_labels) and in_range(labels, -1, n_labels)
+        if not is_sound or n > LATEST or not in_range(frequency, 0, 1 << 31):
+            raise ValueError("its latest documents have labels that do not exist")
+        Y = csr_matrix((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(n, n_labels))
+        return Observed(np.array(labels), np.array(frequency), scores, Y)
 
 
 @dataclass(frozen=True, eq=False)
 class Recent:
-    """The labels that a model gave to the latest documents, before it learned them.
+    """Observations of documents that were not learned yet.
 
     Attributes
     ----------
-    labels, log_odds, is_right
-        Documents × ranks: the first labels, -1 for none, their log-odds, and whether they are right.
-    Y
-        The labels of these documents.
+    validation
+        Those of validation documents, in training.
+    latest
+        Those of the latest documents.
     since
-        How many of them have come since probabilities were fitted.
+        How many documents have come since weights and probabilities were fitted.
     """
 
-    labels: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, DEPTH), dtype=np.int32))
-    log_odds: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, DEPTH), dtype=np.float32))
-    is_right: NDArray[np.bool_] = field(default_factory=lambda: np.empty((0, DEPTH), dtype=np.bool_))
-    Y: csr_matrix = field(default_factory=_no_labels)
+    validation: Observed = field(default_factory=Observed.none)
+    latest: Observed = field(default_factory=Observed.none)
     since: int = 0
 
-    def extended(self, other: Recent) -> Recent:
-        """Return the latest documents of both."""
-        first = slice(max(0, len(self.labels) + len(other.labels) - _LATEST), None)
-        n_labels = max(self.Y.shape[1], other.Y.shape[1])
-        rows = [csr_matrix((one.data, one.indices, one.indptr), shape=(one.shape[0], n_labels)) for one in (self.Y, other.Y)]
-        return Recent(
-            np.concatenate([self.labels, other.labels])[first],
-            np.concatenate([self.log_odds, other.log_odds])[first],
-            np.concatenate([self.is_right, other.is_right])[first],
-            csr_matrix(vstack(rows))[first],
-            self.since + len(other.labels),
-        )
+    def extended(self, other: Observed) -> Recent:
+        """Return the observations with those of further documents, without the oldest ones."""
+        latest = self.latest.joined(other)
+        return replace(self, latest=latest.rows(slice(-LATEST, None)), since=self.since + len(other))
 
     def recalibrated(self, model: Model) -> tuple[Recent, Model]:
-        """Return a model with probabilities and thresholds that fit these documents, once there are enough new ones."""
+        """Return a model with weights and probabilities that fit these documents, once there are enough new ones."""
         if self.since < ENOUGH:
             return self, model
-        ranked = calibrate.Ranked(self.labels, self.log_odds.astype(np.float64), self.is_right)
-        found = calibrate.fit(ranked)
-        groups = np.zeros(self.Y.shape[1], dtype=np.uint8)
-        groups[: model.n_labels] = model.label_groups
-        table = calibrate.tabulate(ranked, found, groups, self.Y)
-        return replace(self, since=0), replace(model, calibration=found, thresholds=table)
+        every = self.latest if not len(self.validation) else self.validation.joined(self.latest)
+        return replace(self, since=0), _fitted(model, every)
 
     def arrays(self) -> Arrays:
         """Return all arrays by name."""
         return {
-            "recent.labels": self.labels,
-            "recent.log_odds": self.log_odds,
-            "recent.is_right": self.is_right.astype(np.uint8),
-            "recent.Y.indptr": self.Y.indptr.astype(np.int64),
-            "recent.Y.indices": self.Y.indices.astype(np.int32),
+            **self.validation.arrays("validation"),
+            **self.latest.arrays("latest"),
+            "since": np.array([self.since], dtype=np.int64),
         }
 
     @staticmethod
-    def restore(arrays: Arrays, since: Any, n_labels: int) -> Recent:
+    def restore(arrays: Arrays, views: Sequence[str], n_labels: int) -> Recent:
         """Return what these arrays make up; raise a `ValueError` if they cannot."""
-        labels, indptr, indices = (arrays[f"recent.{one}"] for one in ("labels", "Y.indptr", "Y.indices"))
-        n = len(labels)
-        expect(labels, "recent.labels", (n, DEPTH), np.int32)
-        log_odds = expect(arrays["recent.log_odds"], "recent.log_odds", (n, DEPTH), np.float32)
-        is_right = expect(arrays["recent.is_right"], "recent.is_right", (n, DEPTH), np.uint8)
-        expect(indptr, "recent.Y.indptr", (n + 1,), np.int64)
-        expect(indices, "recent.Y.indices", (len(indices),), np.int32)
-        is_sound = is_indptr(indptr, len(indices)) and in_range(indices, 0, n_labels) and in_range(labels, -1, n_labels)
-        if type(since) is not int or not 0 <= since <= ENOUGH or not is_sound or n > _LATEST:
-            raise ValueError("its latest documents have labels that do not exist")
-        Y = csr_matrix((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(n, n_labels))
-        return Recent(np.array(labels), np.array(log_odds), is_right > 0, Y, since)
+        since = int(expect(arrays["since"], "since", (1,), np.int64)[0])
+        if not 0 <= since <= ENOUGH:
+            raise ValueError(f"it has {since} documents since its probabilities were fitted")
+        parts = (Observed.restore(arrays, part, views, n_labels) for part in ("validation", "latest"))
+        return Recent(*parts, since)
+
+
+def _fitted(model: Model, observed: Observed) -> Model:
+    """Return a model whose weights of views, shift, probabilities and thresholds fit these documents."""
+    candidates = Candidates(observed.labels, dict(observed.log_scores))
+    judged = logistic.judge(candidates, np.zeros(observed.Y.shape[1], dtype=np.uint8), observed.Y)
+    # Labels in the groups that they were in when the documents came.
+    known = replace(judged, groups=frequency_groups(observed.frequency))
+    blend = model.blend
+    if isinstance(blend, LogisticBlend):
+        views, found = list(blend.slopes), logistic.fit(known, list(blend.slopes))
+        nothing = Slopes(*[(0.0,) * N_GROUPS] * 2)
+        # A view that adds nothing now may do so later.
+        blend = LogisticBlend({name: found.slopes.get(name, nothing) for name in views}, found.biases)
+    log_odds = blend.log_odds(observed.log_scores, known.groups)
+    ranked = calibrate.rank(observed.labels, log_odds, known)
+    calibration = calibrate.fit(ranked)
+    label_groups = np.zeros(observed.Y.shape[1], dtype=np.uint8)
+    label_groups[: model.n_labels] = model.label_groups
+    table = calibrate.tabulate(ranked, calibration, label_groups, observed.Y)
+    shift = _shift(model, observed, log_odds) if isinstance(blend, LogisticBlend) else model.shift
+    return replace(model, blend=blend, shift=shift, calibration=calibration, thresholds=table)
+
+
+def _shift(model: Model, observed: Observed, log_odds: NDArray[np.float64]) -> TailShift:
+    """Return the shift to rare labels that is best for these documents."""
+    rare = rarity(observed.frequency, model.n_documents)
+    frequency = np.zeros(observed.Y.shape[1], dtype=np.int32)
+    frequency[: model.n_labels] = model.label_frequency
+    inverse = inverse_propensity_of(frequency, model.n_documents)
+
+    def measure(strength: float) -> dict[str, float]:
+        ranked = top_k(observed.labels, log_odds + strength * rare, max(_CUTS))[0]
+        return evaluate(observed.Y, ranked, k=_CUTS, inv_propensity=inverse)
+
+    curve = [(strength, measure(strength)) for strength in choose.STRENGTHS]
+    return TailShift(*choose.best_strengths(curve, len(observed) >= model.config.blend.min_documents))
 
 
 def measure(
     model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None
-) -> tuple[Measured, Recent]:
+) -> tuple[Measured, Observed]:
     """Return how well a model does on documents, which may have labels that it does not know, and what it says."""
-    recent, ranked = Recent(), []
-    groups = np.zeros(Y.shape[1], dtype=np.uint8)
-    groups[: model.n_labels] = model.label_groups
+    observed, ranked = Observed.none(list(model.views)), []
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         batch = Batch(X[start:stop], None if own is None else own[start:stop], model.allowed)
         candidates = find_candidates(model.views, batch)
         candidates.labels[np.diff(batch.X.indptr) == 0] = -1
         log_odds = model.blend.log_odds(candidates.log_scores, model.label_groups[candidates.labels])
-        judged = logistic.judge(candidates, groups, Y[start:stop])
-        found = calibrate.rank(candidates.labels, log_odds, judged)
-        shape = stop - start, DEPTH - found.labels.shape[1]
-        # A model may have fewer labels than are shown.
-        missing = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.bool_)
-        labels, odds, right = (np.concatenate(pair, axis=1) for pair in zip(found, missing, strict=True))
-        recent = recent.extended(Recent(labels, odds.astype(np.float32), right, Y[start:stop]))
+        observed = observed.joined(Observed.of(candidates, log_odds, model.label_frequency, Y[start:stop]))
         ranked.append(best_labels(model, candidates, max(_CUTS))[0])
     found = evaluate(Y, np.concatenate(ranked), k=_CUTS)
-    return Measured(X.shape[0], {name: found[name] for name in _METRICS}), recent
+    return Measured(X.shape[0], {name: found[name] for name in _METRICS}), observed
 
+
+def observed_in_training(
+    views: Mapping[str, View], blend: Any, candidates: Candidates, frequency: NDArray[np.int32], Y: csr_matrix
+) -> Observed:
+    """Return observations of evenly spaced validation documents."""
+    rows = slice(None, None, max(1, -(-len(candidates.labels) // LATEST)))
+    some = Candidates(candidates.labels[rows], {name: candidates.log_scores[name][rows] for name in views})
+    log_odds = blend.log_odds(some.log_scores, frequency_groups(frequency)[some.labels])
+    return Observed.of(some, log_odds, frequency, Y[rows])

@@ -61,8 +61,8 @@ class Callback:
     def on_message(self, run: Run, message: str) -> None:
         """Take a message for people."""
 
-    def on_end(self, run: Run) -> None:
-        """See the end of a training run, when the model is complete."""
+    def on_end(self, run: Run, model: Model) -> None:
+        """See the end of a training run, and the model."""
 
 
 class ProgressBars(Callback):

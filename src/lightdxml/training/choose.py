@@ -178,9 +178,16 @@ def choose_tail(
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
         return 0.0, default
-    results = tail_curve(run, labels, log_odds, STRENGTHS)
+    return best_strengths(tail_curve(run, labels, log_odds, STRENGTHS), n >= options.min_documents)
+
+
+def best_strengths(results: Curve, has_enough: bool) -> tuple[float, float]:
+    """Return the strengths of the shift at `tail` 0 and 1, given what each strength achieves.
+
+    Without enough documents there is no shift at `tail` 0.
+    """
     highest = _best_for_rare(results)
-    if n < options.min_documents:
+    if not has_enough:
         return 0.0, highest
     plain = results[0][1]
     # Further on, some strength may cost nothing by chance.

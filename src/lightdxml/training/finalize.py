@@ -129,7 +129,7 @@ def _model(run: Run, blend: Blend, candidates: Candidates | None = None) -> Mode
     needed = {name: view for name, view in run.views.items() if is_needed(name, blend)}
     if candidates is None or len(needed) < len(run.views):
         candidates = find_candidates(needed, data.validation_batch)
-    run.views = needed
+    run.views, run.candidates = needed, candidates
     log_odds = blend.log_odds(candidates.log_scores, choose.label_groups(run)[candidates.labels])
     with run.phase("tail") as phase:
         default = options.default_tail if _LINEAR in run.views else options.default_paper_tail

@@ -179,7 +179,7 @@ def train(
     with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill):
         try:
             model = _train(run)
-            run.notify("on_end")
+            run.notify("on_end", model)
         except Diverged as reason:
             raise _diverged_error(run, reason) from None
     return model, run.history

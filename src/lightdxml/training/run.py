@@ -21,6 +21,7 @@ from lightdxml.persistence.spill import ALL_FEATURES, SpillDirectory
 from lightdxml.views.base import Batch, View
 
 if TYPE_CHECKING:
+    from lightdxml.model.candidates import Candidates
     from lightdxml.training.callbacks import Callback
     from lightdxml.training.state import CycleState, DenseResult
     from lightdxml.views.names.forms import NameForms
@@ -160,6 +161,8 @@ class Run:
         Where it takes place, and took place before it was resumed: instruction sets and versions of libraries.
     spill
         Where large arrays go; None for memory.
+    candidates
+        The candidates of the validation documents, scored by the views that ship before held-out documents are learned.
     """
 
     data: TrainingData
@@ -172,6 +175,7 @@ class Run:
     history: list[dict[str, Any]] = field(default_factory=list)
     machines: list[dict[str, str]] = field(default_factory=list)
     spill: SpillDirectory | None = None
+    candidates: Candidates | None = None
 
     def notify(self, hook: str, *arguments: Any) -> None:
         """Call a hook of all callbacks."""

@@ -21,6 +21,8 @@ from lightdxml.views.tree.clustering import some_centroids
 
 # Passes over the documents of a label, at most: fewer than in training, because the labels next to it are trained.
 _PASSES = 10
+# By how much documents must miss the margin to be visited in most of these passes.
+_HARD = 0.1
 
 
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
@@ -88,7 +90,7 @@ def solved_again(
         if len(some):
             problem = Problem(
                 solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
-                classes.groups.members, cost, replace(solver, max_iter=_PASSES), lesson.config.random_state, own=own,
+                classes.groups.members, cost, replace(solver, max_iter=_PASSES, hard=_HARD), lesson.config.random_state, own=own,
                 **anchors,
             )  # fmt: skip
             parts.append(solve(problem))

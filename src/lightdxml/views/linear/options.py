@@ -24,6 +24,8 @@ class SolverOptions:
         The largest violation of the optimality conditions to stop at.
     bias, bias_rate
         Where the bias of a class starts, and how freely it is learned: 1 as another weight, 0 not at all.
+    hard
+        By how much documents must miss the margin, after two passes, to be visited again; 0 for all that may matter.
     """
 
     max_iter: int
@@ -32,6 +34,7 @@ class SolverOptions:
     tolerance: float = 0.1
     bias: float = 0.0
     bias_rate: float = 1.0
+    hard: float = 0.0
 
 
 # A label sees documents that resemble its own, not all documents. A free bias would accept all others: P@1 20 instead

@@ -172,7 +172,7 @@ class Problem:
         n_features, options = self.documents.X.shape[1], self.solver
         W, thresholds = np.zeros((n_features, linear.LANES), np.float32), self.documents.thresholds(options)
         solver = linear.Solver(
-            self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed
+            self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed, options.hard
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
         no_rows, no_biases = csr_matrix((0, n_features), dtype=np.float32), np.empty(0, dtype=np.float32)
