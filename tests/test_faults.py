@@ -76,6 +76,18 @@ def test_a_second_training_with_the_same_checkpoint_folder_is_refused(lab: Lab) 
     check(trials.second_training(lab))
 
 
+def test_a_lesson_that_is_killed_is_learned_or_not_and_then_learned_to_the_same_bits(lab: Lab) -> None:
+    check(trials.learning_kills(lab, 2))
+
+
+def test_two_lessons_at_the_same_time_are_both_learned(lab: Lab) -> None:
+    check(trials.two_lessons(lab, 1))
+
+
+def test_the_journal_gives_the_same_bits_again(lab: Lab) -> None:
+    check(trials.replays(lab, 2))
+
+
 class InterruptAtTick(Callback):
     """Sends SIGINT at the n-th tick after the cycle, and counts all of them."""
 

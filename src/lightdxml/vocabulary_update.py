@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.data.own_labels import own_labels
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.label_names import label_texts, name_forms
+from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.learning.learn import Learner
+from lightdxml.learning.names import all_names, names_by_titles
 from lightdxml.model.model import Model
+from lightdxml.text.rare import Joined
 from lightdxml.text.tfidf import Vectorizer, with_words
 from lightdxml.views.base import NewLabels
 from lightdxml.views.names.forms import NameForms
@@ -106,6 +111,38 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
         retired=np.flatnonzero(gone).astype(np.int32),
     )
     return updated, changes
+
+
+def update_learner(learner: Learner, vocabulary: Vocabulary, *, retire: bool = False) -> tuple[Learner, Changes]:
+    """Return a model with another vocabulary, and what it needs to learn, and what that changes."""
+    model, changes = update_vocabulary(learner.model, vocabulary, retire=retire)
+    kept = None if learner.kept is None else _updated(learner.kept, model)
+    return replace(learner, model=model, kept=kept), changes
+
+
+def _updated(kept: KeptData, model: Model) -> KeptData:
+    """Return training data with the words, labels and names of a model that has another vocabulary."""
+    assert model.vectorizer is not None
+    assert model.label_names is not None
+    words = model.vectorizer.vocabulary[kept.X.shape[1] :]
+    # Documents may have words of new names that were too rare for the model so far.
+    joined = [Joined(word, 0, kept.rare.words.get(word)) for word in words]
+    rare = {word: one for word, one in kept.rare.words.items() if word not in set(words)}
+    kept = kept.widened(model.n_features, model.n_labels).with_late_words(joined, model.vectorizer)
+    kept = replace(kept, rare=replace(kept.rare, words=rare))
+    if kept.clusters is not None:
+        nowhere = np.full(model.n_labels - len(kept.clusters.of_label), -1, dtype=np.int32)
+        kept = replace(kept, clusters=replace(kept.clusters, of_label=np.append(kept.clusters.of_label, nowhere)))
+    if kept.own is not None:
+        kept = replace(kept, own=np.maximum(kept.own, own_labels(kept.ids, model.label_ids)))
+    if not model.config.names.enabled:
+        return kept
+    called = label_texts(model.label_names, (), model.vocabulary, model.language or "")
+    forms = name_forms(model.vectorizer, called or ())
+    names = [NameForms(rounded(forms.terms), forms.labels)]
+    if kept.titles is not None and kept.own is not None:
+        names += [one for one in [names_by_titles(kept.titles, kept.own)] if one is not None]
+    return replace(kept, names=all_names(names))
 
 
 def _matched(names: Sequence[str], vocabulary: Vocabulary, before: Vocabulary | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m tests.faults [--kills 20] [--data FOLDER]`: cause faults, and print which guarantees held."""
+"""`python -m tests.faults [--kills 20] [--only NAMES] [--data FOLDER]`: print which guarantees held."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.faults.training import Lab
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20, help="how often to kill at random moments (default: 20)")
+    parser.add_argument("--only", help="names of trials, separated by commas (default: all)")
     parser.add_argument("--data", type=Path, help="a data set to train on (default: see-also)")
     arguments = parser.parse_args()
     failed = False
@@ -37,7 +38,13 @@ def main() -> None:
             trials.swapped,
             trials.second_training,
             trials.read_only,
+            partial(trials.learning_kills, times=arguments.kills),
+            trials.two_lessons,
+            trials.replays,
         ):
+            name = getattr(trial, "func", trial).__name__
+            if arguments.only is not None and name not in arguments.only.split(","):
+                continue
             outcome = trial(lab)
             failed |= outcome.held != outcome.tried
             print(f"| {outcome.guarantee} | {outcome.tried} | {outcome.held} | {outcome.note} |", flush=True)

@@ -1,4 +1,4 @@
-"""`lightdxml train` in child processes, to which faults happen."""
+"""`lightdxml train` and `lightdxml learn` in child processes, to which faults happen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+
+from lightdxml.data import Dataset, load, save
 
 TIMEOUT = 300
 # Small, but every phase runs: several refreshes, hard negatives, a choice of the blend, and trees.
@@ -139,6 +144,26 @@ class Lab:
         if checkpoint is not None:
             command += ["--checkpoint", str(checkpoint), "--every", every, "--resume"]
         return Child(command, model.with_suffix(".log"), **how)
+
+    def taught(self, name: str) -> Path:
+        """Return a model that keeps its training data; it is trained once."""
+        origin = self.folder / "taught"
+        if not origin.exists():
+            child = self.start(origin, None, "--keep-training-data")
+            assert child.wait() == 0, child.output
+        return shutil.copytree(origin, self.folder / name)
+
+    def lesson(self, name: str, first: int, stop: int) -> Path:
+        """Return a data set of some of the training documents, each with the labels of another one."""
+        every = load(self.data)
+        train, rows = every.train.take(np.arange(first, stop)), np.arange(first, stop) + 1
+        data = Dataset(name, replace(train, Y=every.train.Y[rows]), label_names=every.label_names)
+        return save(data, self.folder / name, "jsonl" if train.X is None else "xc")
+
+    def learn(self, model: Path, lesson: Path, log: str = "learn", n_jobs: int = 2) -> Child:
+        """Start a lesson."""
+        arguments = ["learn", str(model), str(lesson), "--n-jobs", str(n_jobs)]
+        return Child(arguments, self.folder / f"{model.name}-{log}.log")
 
     def resumes(self, model: Path, checkpoint: Path) -> bool:
         """Return whether a training run can be resumed to its end, and gives the same model; clean up."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, ModelFolder, load
 from tests.faults.training import Background, Child, Lab, numbered, wait_for
 
 # The phases after the cycle, by what is printed when they begin; the blend is chosen before and after the trees.
@@ -262,3 +262,83 @@ def read_only(lab: Lab) -> Outcome:
     child = lab.start(lab.folder / "read-only-model", target)
     held = child.wait() == 1 and len(child.errors) == 1 and "Traceback" not in child.output
     return Outcome("a folder that cannot be written: one clear sentence", 1, int(held))
+
+
+def learning_kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
+    """Kill lessons at random moments: the model is the one before or after, and learns it to the same bits."""
+    rng, lesson = random.Random(seed), lab.lesson("lesson", 0, 40)
+    origin, model = lab.taught("pupil-origin"), lab.folder / "pupil"
+    undisturbed = shutil.copytree(origin, lab.folder / "undisturbed")
+    start = time.monotonic()
+    assert lab.learn(undisturbed, lesson).wait() == 0
+    seconds = time.monotonic() - start
+    expected = _versions(undisturbed)
+    killed = held = writing = after = 0
+    while killed < times:
+        shutil.rmtree(model, ignore_errors=True)
+        shutil.copytree(origin, model)
+        for leftover in lab.folder.glob(".pupil.*.part"):
+            shutil.rmtree(leftover)
+        child = lab.learn(model, lesson, n_jobs=rng.choice([1, 2, 4]))
+        # Writing takes a small part of the time: every second lesson is killed then.
+        if killed % 2:
+            wait_for(lambda child=child: not child.is_running or any(lab.folder.glob(".pupil.*.part")))  # type: ignore[misc]
+            time.sleep(rng.uniform(0, 0.05))
+        else:
+            time.sleep(rng.uniform(0, seconds))
+        if not child.is_running:
+            continue
+        child.send(signal.SIGKILL)
+        if child.wait() == 0:
+            continue
+        killed += 1
+        writing += any(lab.folder.glob(".pupil.*.part"))
+        found = _versions(model)
+        after += found == expected
+        # Learning again must not wait for the lock of the killed process either.
+        held += found == expected or (
+            not found and lab.learn(model, lesson).wait() == 0 and _versions(model) == expected
+        )
+    note = f"{writing} of them while a model was written or removed, {after} after the lesson was on disk"
+    return Outcome("SIGKILL within a lesson: a complete model, then the same lesson: the same bits", killed, held, note)
+
+
+def _versions(model: Path) -> list[str]:
+    """Return the versions of a model after each step of its journal; reading checks everything that is on disk."""
+    return [entry.version for entry in ModelFolder(model).journal.entries]
+
+
+def two_lessons(lab: Lab, rounds: int = 3) -> Outcome:
+    """Let two processes teach one model at the same time: both lessons count, one after the other."""
+    origin, model = lab.taught("shared-origin"), lab.folder / "shared-pupil"
+    lessons = [lab.lesson("lesson-a", 0, 20), lab.lesson("lesson-b", 20, 50)]
+    held = 0
+    for _ in range(rounds):
+        shutil.rmtree(model, ignore_errors=True)
+        shutil.copytree(origin, model)
+        children = [lab.learn(model, lesson, lesson.name) for lesson in lessons]
+        done = [child.wait() for child in children] == [0, 0]
+        documents = [entry.figures["documents"] for entry in ModelFolder(model).journal.entries]
+        held += done and sorted(documents) == [20, 30] and _is_replayed(model, lab.folder / "shared-replayed")
+    return Outcome("two lessons of one model at the same time: both are learned, one after the other", rounds, held)
+
+
+def replays(lab: Lab, lessons: int = 5) -> Outcome:
+    """Go back to every step of a journal: the model has the same bits as then."""
+    model = lab.taught("replayed")
+    for i in range(lessons):
+        assert lab.learn(model, lab.lesson(f"lesson-{i}", 10 * i, 10 * i + 15), n_jobs=1 + i % 3).wait() == 0
+    folder = ModelFolder(model)
+    names = folder.model.label_names
+    first, second, third = ("0", "1", "2") if names is None else names[:3]
+    folder.retire([first])
+    folder.merge(second, third)
+    steps = folder.journal.step
+    held = sum(_is_replayed(model, lab.folder / "replayed-copy", step) for step in range(steps))
+    return Outcome("the journal replayed up to each of its steps: the same bits", steps, held)
+
+
+def _is_replayed(model: Path, target: Path, step: int = 1) -> bool:
+    """Return whether a model that goes back to a step has the same bits as then."""
+    before, is_same = _versions(model)[:step], ModelFolder(model).rollback(step, target)[1]
+    return is_same and _versions(target) == before

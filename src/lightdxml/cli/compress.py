@@ -51,6 +51,7 @@ def run(
     from lightdxml.cli.measure import measure, warn_of_training_documents
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
+    from lightdxml.learning.folder import writing
     from lightdxml.model.store import check_absent, check_target
 
     if out.resolve() == model.resolve():
@@ -58,9 +59,11 @@ def run(
     check_target(out)
     if not force:
         check_absent(out)
-    before = load_model(model).set_params(n_jobs=n_jobs)
-    loaded = None if data is None else load_data(data, **reading_for(before.model_, reading))
-    _quantized(before, model, precision).save(out)
+    # What a model needs to learn must be that of the same model.
+    with writing(model, out):
+        before = load_model(model).set_params(n_jobs=n_jobs)
+        loaded = None if data is None else load_data(data, **reading_for(before.model_, reading))
+        _quantized(before, model, precision).save(out)
     rows = [["size in MB", *(f"{_megabytes(folder):,.1f}" for folder in (model, out)), ""]]
     if loaded is not None:
         after = load_model(out).set_params(n_jobs=n_jobs)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from lightdxml.cli.changes import drift_as_json, drift_text
 from lightdxml.cli.output import Json, ModelFolder, print_json, print_table
 
 if TYPE_CHECKING:
+    from lightdxml.learning.drift import Drift
     from lightdxml.model.model import Model
 
 
@@ -18,9 +20,11 @@ def run(model: ModelFolder, json: Json = False) -> None:
     """
     import numpy as np
 
-    from lightdxml.model import store
+    from lightdxml.learning.drift import drift
+    from lightdxml.learning.stored import overview
 
-    stored = store.load(model)
+    found = overview(model)
+    stored, moved = found.stored, drift(found.stored.model, found.journal.entries)
     trained, manifest = stored.model, stored.manifest
     quantized = [entry for entry in stored.history if entry.get("phase") == "quantize"]
     content = {
@@ -40,11 +44,27 @@ def run(model: ModelFolder, json: Json = False) -> None:
         "text": manifest["text"],
         "word_vectors": trained.word_vectors,
         "bytes": {name: entry["bytes"] for name, entry in sorted(manifest["files"].items())},
+        "training_data_bytes": found.kept_bytes or None,
+        "steps_since_training": found.journal.step,
+        "lessons": sum(entry.kind == "learn" for entry in found.journal.entries),
+        "drift": drift_as_json(moved),
     }
     if json:
         print_json(content)
         return
-    print_table(str(model), ("", "", ""), _rows(trained, content))
+    print_table(str(model), ("", "", ""), [*_rows(trained, content), *_learned(content, moved)])
+
+
+def _learned(content: dict[str, Any], moved: Drift) -> list[tuple[str, str, str]]:
+    """Return what a model needs to learn, and what it has learned since training."""
+    kept, steps = content["training_data_bytes"], content["steps_since_training"]
+    size = "not kept" if kept is None else f"{kept / 1e6:,.1f} MB"
+    about = "`lightdxml learn` knows earlier documents only by its weights" if kept is None else "kept for learning"
+    rows = [("training data", size, about)]
+    if steps:
+        rows.append(("lessons", f"{content['lessons']:,}", f"{steps:,} steps since training: see lightdxml history"))
+        rows.append(("drift", "training is due" if moved.is_due else "", drift_text(moved)))
+    return rows
 
 
 def describe(model: Model) -> dict[str, Any]:

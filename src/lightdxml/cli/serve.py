@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +36,9 @@ def run(
     reload: Annotated[
         bool, typer.Option("--reload", help="Check every second for replaced models. SIGHUP checks once.")
     ] = False,
+    allow_learn: Annotated[
+        bool, typer.Option("--allow-learn", help="Let models learn from documents that clients send with labels.")
+    ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -47,7 +51,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Web site whose pages may call the API (CORS). Repeatable. Default: all.",
+            help="Web site whose pages may call the API (CORS). Repeatable. Default: all; none if models learn without"
+            " tokens.",
             show_default=False,
         ),
     ] = None,
@@ -90,21 +95,27 @@ def run(
     seconds = seconds_of(timeout, "--timeout")
     if seconds < 1:
         raise ValueError(f"--timeout is {timeout}: it must be at least 1s")
+    tokens = _tokens(token_file)
+    if allow_learn:
+        _check_writable(folders.values())
     options = ServeOptions(
         threads=threads_of(n_jobs),
         queue=queue,
         timeout=seconds,
         max_body=parse_size(max_body),
-        tokens=_tokens(token_file),
-        origins=tuple(cors_origin or ("*",)),
+        tokens=tokens,
+        # Any page that someone visits could teach the models otherwise.
+        origins=tuple(cors_origin or (() if allow_learn and not tokens else ("*",))),
         access_log=access_log,
+        allow_learn=allow_learn,
     )
     listener = listen(host, port)
     app, service = create_app(folders, options)
     shown, number = listener.getsockname()[:2]
     address = f"http://[{shown}]:{number}" if ":" in shown else f"http://{shown}:{number}"
     if not _is_loopback(shown) and not options.tokens:
-        warn(f"anyone who can reach {address} can use it: require a token with --token-file")
+        use = "use it and change its models" if allow_learn else "use it"
+        warn(f"anyone who can reach {address} can {use}: require a token with --token-file")
 
     def on_ready() -> None:
         names = ", ".join(f"{one.id} ({one.model.n_labels:,} labels)" for one in service.models)
@@ -113,6 +124,14 @@ def run(
     note(f"loading {', '.join(folders)} …")
     Server(app, service, listener, watch=reload, on_ready=on_ready).run()
     note("stopped")
+
+
+def _check_writable(folders: Iterable[Path]) -> None:
+    """Raise a `ValueError` if a model cannot be replaced, and so cannot learn."""
+    for folder in folders:
+        above = folder.resolve().parent
+        if not os.access(above, os.W_OK):
+            raise ValueError(f"{folder} cannot learn: {above} is not writable, and a lesson replaces the model in it")
 
 
 def _tokens(file: Path | None) -> tuple[str, ...]:

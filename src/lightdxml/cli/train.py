@@ -146,6 +146,14 @@ def run(
     spill: Annotated[
         Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
     ] = None,
+    keep_training_data: Annotated[
+        bool,
+        typer.Option(
+            "--keep-training-data",
+            help="Keep features and labels of the documents beside the model: `lightdxml learn` is then as good as"
+            " training on all documents.",
+        ),
+    ] = False,
     *,
     reading: Reading,
 ) -> None:
@@ -190,8 +198,8 @@ def run(
         loaded = load(data, **reading, memory_limit=limit)
         note_gaps(loaded.train, "they are training documents all the same")
         start = time.perf_counter()
-        fit = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
-        fit["allow_different_machine"] = allow_different_machine
+        fit: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
+        fit |= {"allow_different_machine": allow_different_machine, "keep_training_data": keep_training_data}
         _fit(estimator, loaded, model, reading, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint)

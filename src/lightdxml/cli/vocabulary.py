@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lightdxml.cli.changes import Out, target_of
 from lightdxml.cli.output import Encoding, Force, Json, ModelFolder, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ def info(file: File, json: Json = False, encoding: Encoding = "utf-8") -> None:
 def update(
     model: ModelFolder,
     file: File,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Folder for the new model. Default: it replaces the old one.", metavar="NEW"),
-    ] = None,
+    out: Out = None,
     retire: Annotated[bool, typer.Option("--retire", help="Retire labels that have training documents too.")] = False,
     force: Force = False,
     json: Json = False,
@@ -74,21 +72,20 @@ def update(
 
     Example: `lightdxml vocabulary update my-model vocabulary.ttl`
     """
-    from lightdxml import __version__
     from lightdxml.data.vocabulary import Vocabulary
-    from lightdxml.model import store
-    from lightdxml.vocabulary_update import update_vocabulary
+    from lightdxml.learning import folder
+    from lightdxml.vocabulary_update import update_learner
 
-    target = model if out is None else out
-    store.check_target(target)
-    if not force and target.resolve() != model.resolve():
-        store.check_absent(target)
+    target = target_of(model, out, force)
     vocabulary = Vocabulary.load(file, encoding=encoding)
-    start, stored = time.perf_counter(), store.load(model)
-    updated, changes = update_vocabulary(stored.model, vocabulary, retire=retire)
-    counts = {name: found if isinstance(found, int) else len(found) for name, found in asdict(changes).items()}
-    entry = {"refresh": 0, "phase": "vocabulary", "seconds": time.perf_counter() - start, **counts}
-    store.save(updated, target, __version__, [*stored.history, entry])
+    start = time.perf_counter()
+    with folder.writing(model, target):
+        opened = folder.read(model)
+        learner, changes = update_learner(opened.learner, vocabulary, retire=retire)
+        counts = {name: found if isinstance(found, int) else len(found) for name, found in asdict(changes).items()}
+        entry = {"refresh": 0, "phase": "vocabulary", "seconds": time.perf_counter() - start, **counts}
+        folder.save(target, learner, opened.journal, [*opened.history, entry])
+    updated = learner.model
     if json:
         print_json({"model": str(target), "labels": updated.n_labels, **asdict(changes)})
         return

@@ -52,13 +52,13 @@ def documents_for(
         features = check_features(matrix_of(X), model.n_features)
     elif model.vectorizer is None:
         raise ValueError("the model was trained on features, not on texts: give a matrix")
-    labels = _labels(model, y, label_names)
     n = len(texts) if texts is not None else features.shape[0]  # type: ignore[union-attr]
-    check_lengths(n, len(labels))
-    if ids is not None:
-        check_lengths(len(ids), len(labels), "ids and y")
     if not n:
         raise ValueError("there are no documents to learn: give at least one")
+    labels = _labels(model, y, label_names)
+    check_lengths(n, len(labels), "X and y")
+    if ids is not None:
+        check_lengths(len(ids), n, "ids and y")
     if texts is not None and not isinstance(texts, Texts):
         texts = Texts(list(texts))
     return LabeledDocuments(texts, features, labels, [str(one) for one in ids] if ids is not None else [])

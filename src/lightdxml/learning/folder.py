@@ -39,11 +39,27 @@ _logger = logging.getLogger("lightdxml")
 
 @dataclass(frozen=True)
 class Changed:
-    """A change that is on the disk: the model after it, its entry in the journal, and the seconds that it took."""
+    """A change that is on the disk.
+
+    Attributes
+    ----------
+    model
+        The model after it.
+    entry
+        Its entry in the journal.
+    seconds
+        The seconds that it took.
+    manifest
+        What the model says about itself.
+    stamp
+        The stamp of its folder; another one means that someone has changed it again.
+    """
 
     model: Model
     entry: Entry
     seconds: float
+    manifest: dict[str, Any]
+    stamp: tuple[int, int]
 
 
 @contextmanager
@@ -145,8 +161,9 @@ class ModelFolder:
             learner, entry = changed(before.learner, before.journal, operation)
             history = [*before.history, _phase(entry)]
             after = replace(before, learner=learner, journal=before.journal.with_entry(entry), history=history)
-            written = self._write(target, after, operation=operation)
-        return Changed(learner.model, written.journal.entries[-1], time.perf_counter() - start)
+            written, mark = self._write(target, after, operation=operation), stamp(target)
+        seconds = time.perf_counter() - start
+        return Changed(learner.model, written.journal.entries[-1], seconds, written.manifest, mark)
 
     def rollback(self, step: int, out: Path | None = None) -> tuple[Opened, bool]:
         """Go back to where the model was after a step; return it, and whether it has the same bits as then.

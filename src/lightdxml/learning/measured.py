@@ -108,6 +108,8 @@ class Observed:
         """Return what these arrays make up; raise a `ValueError` if they cannot."""
         labels, indptr, indices = (arrays[f"{prefix}.{one}"] for one in ("labels", "Y.indptr", "Y.indices"))
         n = len(labels)
+        if n == 0:
+            return Observed.none(views)
         expect(labels, f"{prefix}.labels", (n, DEPTH), np.int32)
         frequency = expect(arrays[f"{prefix}.frequency"], f"{prefix}.frequency", (n, DEPTH), np.int32)
         names = {name: f"{prefix}.{name}" for name in views}

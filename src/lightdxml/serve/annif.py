@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from lightdxml import __version__
-from lightdxml.serve.bodies import FORM, JSON, fraction, integer, json_only, media_type, parse_form
+from lightdxml.serve.bodies import FORM, fraction, integer, json_only, media_type, parse_form
 from lightdxml.serve.labels import check_language, label_json
 from lightdxml.serve.problems import Problem
 from lightdxml.serve.queries import MAX_LABELS, Document, Found, SuggestOptions, suggest
@@ -43,28 +43,6 @@ _FORM_SCHEMA = {
                         "threshold": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
                         "language": {"type": "string", "description": "The language of labels; empty for the default."},
                         "metadata_title": {"type": "string", "description": "The title of the document."},
-                    },
-                }
-            }
-        },
-    }
-}
-_LEARN_SCHEMA = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "text": {"type": "string"},
-                            "subjects": {
-                                "type": "array",
-                                "items": {"type": "object", "properties": {"uri": {"type": "string"}}},
-                            },
-                        },
                     },
                 }
             }
@@ -141,27 +119,13 @@ async def suggest_batch(
     """Suggest labels for up to 32 texts."""
     served = service.models[project_id]
     shown = check_language(served, language)
-    documents = [Document(one.text, _title(one.metadata)) for one in body.documents]
+    documents = [Document(one.text, one.title) for one in body.documents]
     rows = await suggest(service.batcher, served, documents, SuggestOptions(min(limit, MAX_LABELS), threshold))
     answers = [
         f'{{"results": {_results(served, shown, found)}, "document_id": {json.dumps(one.document_id)}}}'
         for one, found in zip(body.documents, rows, strict=True)
     ]
     return _json(f"[{', '.join(answers)}]".encode())
-
-
-@router.post(
-    "/projects/{project_id}/learn",
-    status_code=204,
-    response_class=Response,
-    response_model=None,
-    responses=problems(403, 404, 413, 503),
-    openapi_extra=_LEARN_SCHEMA,
-)
-async def learn(project_id: str, service: _service) -> Response:
-    """Learn from documents with their correct labels, if the server allows it."""
-    served = service.models[project_id]
-    raise Problem(403, f"the server does not allow {served.id} to learn")
 
 
 @router.post(
@@ -203,11 +167,6 @@ def _project(served: ServedModel) -> Project:
 
 def _vocab(served: ServedModel) -> dict[str, Any]:
     return {"vocab_id": served.id, "languages": served.languages, "size": served.model.n_labels, "loaded": True}
-
-
-def _title(metadata: dict[str, Any] | None) -> str:
-    title = (metadata or {}).get("title")
-    return title if isinstance(title, str) else ""
 
 
 def _results(served: ServedModel, language: str, found: Found) -> str:

@@ -41,13 +41,13 @@ router = APIRouter(prefix="/api", tags=["lightdxml"])
 @router.get("/models", responses=problems(503))
 async def list_models(service: _service) -> Models:
     """List all models."""
-    return Models(models=[_info(served) for served in service.models])
+    return Models(models=[_info(served, service) for served in service.models])
 
 
 @router.get("/models/{model}", responses=problems(404, 503))
 async def show_model(model: str, service: _service) -> ModelInfo:
     """Describe a model."""
-    return _info(service.models[model])
+    return _info(service.models[model], service)
 
 
 @router.post(
@@ -195,7 +195,7 @@ def _response(served: ServedModel, **content: Any) -> Response:
     )
 
 
-def _info(served: ServedModel) -> ModelInfo:
+def _info(served: ServedModel, service: Service) -> ModelInfo:
     model = served.model
     vocabulary = model.vocabulary
     return ModelInfo(
@@ -209,7 +209,7 @@ def _info(served: ServedModel) -> ModelInfo:
         languages=served.languages,
         has_vocabulary=vocabulary is not None,
         has_hierarchy=vocabulary is not None and vocabulary.has_hierarchy,
-        can_learn=False,
+        can_learn=service.options.allow_learn,
         views=list(model.views),
         metrics=model.metrics,
         validation_documents=model.n_validation,

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from lightdxml import __version__
-from lightdxml.serve import annif, api, inference
+from lightdxml.serve import annif, api, inference, learn
 from lightdxml.serve.fast_path import FastPath
 from lightdxml.serve.middleware import Limits, Observer
 from lightdxml.serve.problems import Problem, on_disconnect, on_failure, on_http_error, on_invalid, on_problem
@@ -72,7 +72,7 @@ def _framework(service: Service) -> FastAPI:
         redoc_url=None,
     )
     app.state.service = service
-    for module in (annif, api, inference):
+    for module in (annif, api, learn, inference):
         app.include_router(module.router)
     _add_pages(app, service)
     app.add_exception_handler(Problem, on_problem)

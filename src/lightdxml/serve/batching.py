@@ -65,6 +65,10 @@ class Batcher:
         Seconds after which a request that still waits gets 503.
     on_batch
         Called with the size of each batch before it starts.
+    nice
+        The niceness of the threads.
+    what
+        What the queue holds, for its message if it is full.
 
     Examples
     --------
@@ -81,6 +85,9 @@ class Batcher:
         capacity: int = 512,
         timeout: float = 30.0,
         on_batch: Callable[[int], None] = lambda size: None,
+        *,
+        nice: int = _NICE,
+        what: str = "documents",
     ) -> None:
         self.threads, self.capacity, self.timeout, self.on_batch = threads, capacity, timeout, on_batch
         self.waiting = 0
@@ -90,7 +97,10 @@ class Batcher:
         self._lingering: asyncio.TimerHandle | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._streams: list[asyncio.Future[None]] = []
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="lightdxml-batch", initializer=_give_way)
+        self._what = what
+        self._pool = ThreadPoolExecutor(
+            threads, thread_name_prefix=f"lightdxml-{what}", initializer=_give_way, initargs=(nice,)
+        )
 
     async def run(self, key: Hashable, work: Work, documents: Sequence[Any]) -> Sequence[Any]:
         """Return one result per document; raise a `Problem` if the queue is full or the request times out."""
@@ -126,7 +136,7 @@ class Batcher:
     def check_room(self, documents: int = 1) -> None:
         """Raise a `Problem` if the queue has no room for this many documents."""
         if not self._has_room(documents):
-            raise Problem(429, "too many documents are waiting: try again in a second", RETRY_AFTER)
+            raise Problem(429, f"too many {self._what} are waiting: try again in a second", RETRY_AFTER)
 
     def _has_room(self, documents: int) -> bool:
         return not self.waiting or self.waiting + documents <= self.capacity
@@ -147,9 +157,9 @@ class Batcher:
                 stream.set_result(None)
         self._streams.clear()
 
-    def close(self) -> None:
-        """Stop the threads and drop the queue."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def close(self, wait: bool = False) -> None:
+        """Stop the threads and drop the queue; `wait` for what has begun."""
+        self._pool.shutdown(wait=wait, cancel_futures=True)
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start batches on idle threads."""
@@ -231,11 +241,11 @@ class Batcher:
         self._start(loop)
 
 
-def _give_way() -> None:
+def _give_way(nice: int) -> None:
     """Lower the priority of this thread, so that the event loop stays responsive when all cores predict."""
     with suppress(AttributeError, OSError):  # Only Linux has thread priorities.
         if sys.platform == "linux":
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), nice)
 
 
 def _alone(job: _Job) -> _Job:

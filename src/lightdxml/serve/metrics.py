@@ -1,4 +1,4 @@
-"""Prometheus metrics: requests, latencies, batch sizes, queue and model versions."""
+"""Prometheus metrics: requests, latencies, batch sizes, queue, model versions and lessons."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ class Metrics:
         self.batch_size = Histogram(
             "lightdxml_batch_documents", "Documents per batch.", buckets=_SIZES, registry=self.registry
         )
+        self._lessons = Counter("lightdxml_lessons", "Lessons by model.", ("model",), registry=self.registry)
+        self._learned = Counter(
+            "lightdxml_learned_documents", "Learned documents by model.", ("model",), registry=self.registry
+        )
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
@@ -57,6 +61,11 @@ class Metrics:
         counter, histogram = self._counted[key]
         counter.inc()
         histogram.observe(seconds)
+
+    def count_lesson(self, model: str, documents: int) -> None:
+        """Record a lesson."""
+        self._lessons.labels(model).inc()
+        self._learned.labels(model).inc(documents)
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """Yield gauges that are computed on each scrape."""

@@ -107,6 +107,8 @@ def _first(errors: Any) -> str:
     where, *fields = (str(part) for part in first.get("loc") or ("body",))
     if where == "body" and fields and fields[0] in _EXPECTED and first.get("type") != "missing":
         return _EXPECTED[fields[0]]
+    if first.get("type") == "string_pattern_mismatch" and first["ctx"]["pattern"] == r"\S":
+        return f"{'.'.join(fields)[:200]}: must not be empty"
     message = str(first.get("msg", "not valid")).replace(" after validation", "").replace(" to extract fields from", "")
     return f"{'.'.join(fields)[:200] or 'the body'}: {message[:1].lower()}{message[1:300]}"
 

@@ -98,7 +98,7 @@ def ranked(served: ServedModel, documents: Sequence[Document], options: SuggestO
     rules = _rules(served, options)
     try:
         labels, scores = Predictor(served.model, 1).rank(
-            _texts(documents), options.depth, tail=options.tail, ids=ids, **rules
+            texts_of(documents), options.depth, tail=options.tail, ids=ids, **rules
         )
     except ValueError as error:
         raise Problem(400, str(error)) from error
@@ -133,7 +133,7 @@ def _explained(
     rules = _rules(served, options)
     try:
         (found,) = Predictor(served.model, 1).explain(
-            _texts([document]), options.k, tail=options.tail, ids=ids, **rules
+            texts_of([document]), options.k, tail=options.tail, ids=ids, **rules
         )
     except ValueError as error:
         raise Problem(400, str(error)) from error
@@ -152,7 +152,8 @@ def _positions(model: Model, document: Document) -> dict[str, list[tuple[int, in
     return positions(document.text, terms, settings)
 
 
-def _texts(documents: Sequence[Document]) -> Texts | list[str]:
+def texts_of(documents: Sequence[Document]) -> Texts | list[str]:
+    """Return texts and titles as models take them."""
     bodies = [document.text for document in documents]
     titles = [document.title for document in documents]
     return Texts(bodies, titles=titles) if any(titles) else bodies

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -113,7 +114,7 @@ class ModelRegistry:
         self._served: dict[str, ServedModel] = {}
         self._stamps: dict[str, tuple[int, int]] = {}
         self._failed: dict[str, tuple[int, int] | None] = {}
-        self._loading = Lock()
+        self._locks = {name: Lock() for name in folders}
 
     @property
     def ready(self) -> bool:
@@ -135,8 +136,8 @@ class ModelRegistry:
 
     def load(self) -> None:
         """Load and warm up all models; raise a `ValueError` if one cannot be served."""
-        with self._loading:
-            for name, folder in self.folders.items():
+        for name, folder in self.folders.items():
+            with self.changing(name):
                 self._stamps[name] = _stamp(folder)
                 self._served[name] = load_served_model(name, folder)
 
@@ -150,9 +151,36 @@ class ModelRegistry:
 
         Running requests keep the old version. If a new version cannot be loaded, the old one stays, with a warning.
         """
-        with self._loading:
-            changed = [self._reloaded(name, folder) for name, folder in self.folders.items()]
+        changed = []
+        for name, folder in self.folders.items():
+            with self.changing(name):
+                changed.append(self._reloaded(name, folder))
         return [served for served in changed if served is not None]
+
+    @contextmanager
+    def changing(self, name: str) -> Iterator[None]:
+        """Keep others from loading or swapping a model inside the `with` block."""
+        with self._locks[name]:
+            yield
+
+    def swap(self, name: str, model: Model, manifest: Mapping[str, Any], stamp: tuple[int, int]) -> ServedModel:
+        """Serve a model that was just written to its folder, without reading it; call it while `changing` it.
+
+        Parameters
+        ----------
+        name
+            The id of the model.
+        model
+            The new version.
+        manifest
+            The content of its manifest.
+        stamp
+            Inode and modification time of the manifest: `reload` does not load this version again.
+        """
+        _warm_up(model)
+        served = _served(name, model, manifest, stamp)
+        self._served[name], self._stamps[name] = served, stamp
+        return served
 
     def _reloaded(self, name: str, folder: Path) -> ServedModel | None:
         """Return the new version of a model, now served; None if there is none."""
@@ -178,13 +206,19 @@ class ModelRegistry:
 
 def load_served_model(name: str, folder: Path) -> ServedModel:
     """Load a model and warm it up: one prediction loads compiled code and memory pages."""
-    stored = store.load(folder)
+    stored, stamp = store.load(folder), _stamp(folder)
     model = stored.model
     if model.vectorizer is None:
         raise ValueError(f"{folder} was trained on features, not on texts: only models of texts can be served")
-    modified = datetime.fromtimestamp(_stamp(folder)[1] / 1e9, tz=timezone.utc)
     _warm_up(model)
-    return ServedModel(name, model, checksum(stored.manifest)[:12], modified, stored.manifest)
+    return _served(name, model, stored.manifest, stamp)
+
+
+def _served(name: str, model: Model, manifest: Mapping[str, Any], stamp: tuple[int, int]) -> ServedModel:
+    modified = datetime.fromtimestamp(stamp[1] / 1e9, tz=timezone.utc)
+    # A manifest has its own checksum in it as long as it was not loaded.
+    content = {key: value for key, value in manifest.items() if key != "sha256"}
+    return ServedModel(name, model, checksum(content)[:12], modified, content)
 
 
 def _warm_up(model: Model) -> None:

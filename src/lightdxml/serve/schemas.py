@@ -14,6 +14,9 @@ MAX_DOCUMENTS = 32
 MAX_EXPLAINED = 50
 # Characters of a text that is explained: the response has the position of every word.
 MAX_EXPLAINED_TEXT = 100_000
+# Labels of a document to learn, and characters of a name.
+_MAX_TAUGHT = 1000
+_MAX_NAME = 1000
 _MAX_RULES = 10_000
 _MAX_BRANCHES = 100
 
@@ -108,11 +111,38 @@ class AnnifDocument(Strict):
     document_id: str | None = None
     metadata: dict[str, Any] | None = None
 
+    @property
+    def title(self) -> str:
+        """The title in the metadata; empty if there is none."""
+        title = (self.metadata or {}).get("title")
+        return title if isinstance(title, str) else ""
+
 
 class AnnifDocuments(Strict):
     """Documents to find labels for."""
 
     documents: Annotated[list[AnnifDocument], Field(max_length=MAX_DOCUMENTS)]
+
+
+NotEmpty = Annotated[str, Field(pattern=r"\S")]
+LabelName = Annotated[str, Field(pattern=r"\S", max_length=_MAX_NAME)]
+
+
+class Subject(Strict):
+    """A correct label; only its URI counts."""
+
+    uri: LabelName
+    label: str | None = None
+
+
+class AnnifLabeledDocument(AnnifDocument):
+    """A document with its correct labels. Of its metadata, `title` counts."""
+
+    text: NotEmpty
+    subjects: Annotated[list[Subject], Field(min_length=1, max_length=_MAX_TAUGHT)]
+
+
+AnnifLesson = Annotated[list[AnnifLabeledDocument], Field(min_length=1, max_length=MAX_DOCUMENTS)]
 
 
 class LanguageRequest(Strict):
@@ -152,7 +182,7 @@ class SuggestRequest(Strict):
     # A misspelled option would be ignored otherwise.
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    text: Annotated[str, Field(pattern=r"\S")]
+    text: NotEmpty
     title: str = ""
     id: str = ""
     k: Annotated[int, Field(ge=1, le=MAX_LABELS)] = 10
@@ -229,6 +259,72 @@ class Explanations(Strict):
     version: str
     labels: list[Explained]
     positions: dict[str, list[tuple[int, int]]]
+
+
+class LabeledDocument(Strict):
+    """A document with its correct labels, as names or URIs."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    text: NotEmpty
+    title: str = ""
+    id: str = ""
+    labels: Annotated[list[LabelName], Field(min_length=1, max_length=_MAX_TAUGHT)]
+
+
+class Lesson(Strict):
+    """Documents to learn."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    documents: Annotated[list[LabeledDocument], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+
+
+class Drift(Strict):
+    """How far a model has moved since training.
+
+    Shares of documents that were learned later, of unknown words in the latest documents, and of labels that are new.
+    `metrics` were measured on the latest `documents`, before they were learned. `reasons` say why the model should be
+    trained again; there are none if it need not.
+    """
+
+    learned: float
+    unknown_words: float
+    new_labels: float
+    documents: int
+    metrics: dict[str, float]
+    trained_metrics: dict[str, float]
+    reasons: list[str]
+
+
+class Learned(Strict):
+    """What a lesson has changed: the step in the journal, how many labels were trained again and how many are new."""
+
+    model: str
+    version: str
+    step: int
+    labels: int
+    new_labels: int
+    seconds: float
+    drift: Drift
+
+
+class Entry(Strict):
+    """An entry of the journal: what was done, when (UTC), and what it has changed."""
+
+    step: int
+    time: str
+    kind: str
+    figures: dict[str, Any]
+
+
+class History(Strict):
+    """What a model has learned since training, the latest entry last."""
+
+    model: str
+    version: str
+    entries: list[Entry]
+    drift: Drift
 
 
 class ModelInfo(Strict):

@@ -259,6 +259,8 @@ class Server:
         with contextlib.suppress(AttributeError, NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(signal.SIGHUP, lambda: start(self._retry()))
         await self._uvicorn.serve(sockets=[self.listener])
+        # A lesson that has begun is finished while there is a loop to report to.
+        await _on_daemon_thread(self.service.teacher.close)
         for task in list(tasks):
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""Shared state: options, models, batch queue and metrics."""
+"""Shared state: options, models, batch queue, teacher and metrics."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lightdxml.serve.metrics import Metrics
 from lightdxml.serve.problems import MEDIA_TYPE
 from lightdxml.serve.registry import ModelRegistry
 from lightdxml.serve.schemas import ProblemBody
+from lightdxml.serve.teacher import Teacher
 
 # The most texts whose language is being detected.
 _MAX_DETECTIONS = 8
@@ -40,6 +41,8 @@ class ServeOptions:
         Web sites whose pages may use the API (CORS); `*` for all.
     access_log
         Whether to log requests.
+    allow_learn
+        Whether models learn from documents that clients send.
     """
 
     threads: int | None = None
@@ -49,6 +52,7 @@ class ServeOptions:
     tokens: tuple[str, ...] = field(default=(), repr=False)
     origins: tuple[str, ...] = ("*",)
     access_log: bool = True
+    allow_learn: bool = False
 
 
 class Service:
@@ -71,6 +75,7 @@ class Service:
         )
         # Dictionaries of languages take seconds to load: they must not block predictions.
         self.detector = Batcher(1, _MAX_DETECTIONS, options.timeout)
+        self.teacher = Teacher(self.models, options.timeout, self.metrics.count_lesson)
         self.metrics.watch(self.batcher)
         self.body_bytes = 0
         self.stopping = False
@@ -79,6 +84,7 @@ class Service:
         """Stop all threads."""
         self.batcher.close()
         self.detector.close()
+        self.teacher.close()
 
     @property
     def is_ready(self) -> bool:
@@ -110,5 +116,6 @@ _MEANING = {
     500: "The server failed.",
     503: "The server cannot answer now.",
 }
-# What a request for predictions may get.
+# What a request for predictions, or to learn, may get.
 PREDICTION_PROBLEMS = problems(400, 404, 408, 413, 415, 429, 503)
+LEARNING_PROBLEMS = problems(400, 403, 404, 408, 413, 415, 429, 503)

@@ -134,6 +134,6 @@ class Lesson:
         """
         more = np.full((self.n_labels - len(rows), *rows.shape[1:]), -1, dtype=np.int32)
         found = np.concatenate([rows, more])
-        has_none = found[self.fresh].reshape(len(self.fresh), -1)[:, 0] < 0
+        has_none = (found if found.ndim == 1 else found[:, 0])[self.fresh] < 0
         found[self.fresh[has_none]] = found[self.nearest[has_none]]
         return found

@@ -14,6 +14,7 @@ export function element(tag, attributes = {}, ...children) {
 
 /** Return a name as an element. Names come from anywhere: their direction concerns nothing around them. */
 export const named = (name) => element("bdi", {}, name);
+export const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
 export const probability = (score) => (score < 0.005 ? "<0.01" : score.toFixed(2));
 
 /** Send a request and return the response. Ask for a token if the server wants one.

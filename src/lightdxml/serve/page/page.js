@@ -1,13 +1,17 @@
 // The page for people: a text in, suggestions out, with the words that spoke for each label.
-import { byId, element, named, probability, problem, send } from "./common.js";
+import { byId, count, element, problem, send } from "./common.js";
 import { copy } from "./copy.js";
 import { paint } from "./highlights.js";
 import { blocks, rows } from "./lines.js";
+import { suggestion, wordsAndFacts } from "./suggestions.js";
+import { Teacher } from "./teacher.js";
 
 const TYPING_PAUSE = 300;
 const ROWS = 100;
 // Longer texts make the text box slow.
 const MOST_BYTES = 2_000_000;
+// Labels that are offered to be added.
+const CANDIDATES = 100;
 
 const text = byId("text");
 const backdrop = byId("backdrop");
@@ -15,8 +19,6 @@ const list = byId("suggestions");
 const picker = byId("model");
 const sliders = ["k", "threshold", "tail"].map(byId);
 const views = ["list", "documents"].map(byId);
-
-const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
 
 let models = null;
 let items = []; // The suggestions: label, elements, and the explanation as soon as it is known.
@@ -65,6 +67,7 @@ function showModel() {
   const model = models.find(({ id }) => id === picker.value);
   const size = `${count(model.labels, "label")}, ${count(model.documents, "training document")}`;
   byId("about").textContent = `${model.id}: ${size}`;
+  teacher.canLearn = model.can_learn;
 }
 
 /** Send a request to the chosen model. */
@@ -121,13 +124,16 @@ function say(sentence) {
 
 function show(view) {
   for (const one of views) one.hidden = one.id !== view;
+  teacher.show(!file && text.value.trim() !== "");
 }
 
 /* Suggestions for a text */
 
+// Half of a surrogate pair cannot be sent. Its replacement has the same length.
+const wellFormed = () => text.value.toWellFormed?.() ?? text.value;
+
 async function suggest(signal) {
-  // Half of a surrogate pair cannot be sent. Its replacement has the same length.
-  const body = { text: text.value.toWellFormed?.() ?? text.value, ...settings() };
+  const body = { text: wellFormed(), ...settings() };
   if (!body.text.trim()) {
     showNone("There is no text yet.");
     return;
@@ -143,6 +149,7 @@ async function suggest(signal) {
 
 function showNone(reason, view = null) {
   items = [];
+  teacher.addControls(items);
   highlight();
   show(view);
   say(reason);
@@ -164,7 +171,8 @@ async function explain(body, signal) {
 function showSuggestions(labels) {
   items = labels.map(suggestion);
   if (!items.some(({ label }) => label.uri === pinned)) pinned = null;
-  items[0].button.tabIndex = 0;
+  teacher.addControls(items);
+  setTabStop(items[0].row);
   list.replaceChildren(...items.map(({ row }) => row));
   list.removeAttribute("aria-busy");
   byId("copied").textContent = "";
@@ -173,50 +181,12 @@ function showSuggestions(labels) {
   highlight();
 }
 
-function suggestion(label) {
-  const name = element("span", { class: "name" });
-  if (label.broader.length) {
-    const path = label.broader.flatMap((concept) => [named(concept.label), " › "]);
-    name.append(element("span", { class: "path" }, ...path.slice(0, -1)));
-  }
-  if (label.notation) name.append(element("bdi", { class: "notation" }, label.notation));
-  name.append(named(label.label));
-  const bar = element("span");
-  bar.style.width = `${100 * label.score}%`;
-  const button = element(
-    "button", { type: "button", class: "suggestion", tabindex: "-1" },
-    name,
-    element("span", { class: "bar", "aria-hidden": "true" }, bar),
-    element("span", { class: "number" }, probability(label.score)),
-  );
-  const words = element("ul", { class: "words", "aria-label": "Words" });
-  return { label, button, words, row: element("li", {}, button, words), explanation: null };
-}
-
 function showExplanations(explained) {
   for (const item of items) {
     item.explanation = explained.get(item.label.uri) ?? null;
-    item.words.replaceChildren(...wordsOf(item.explanation), ...facts(item.label, item.explanation));
+    item.words.replaceChildren(...wordsAndFacts(item.label, item.explanation));
   }
   highlight();
-}
-
-/** Return the words that count, as entries: small ones beside large ones only distract. */
-function wordsOf(explanation) {
-  const words = explanation?.words ?? [];
-  // The first word adds most.
-  const digits = Math.abs(words[0]?.adds) < 0.05 ? 3 : 2;
-  const size = (adds) => Math.abs(adds).toFixed(digits);
-  return words.filter(({ adds }) => size(adds) > 0).slice(0, 20).map(({ word, adds }) => {
-    const [kind, sign] = adds > 0 ? ["for", "+"] : ["against", "−"];
-    return element("li", { class: kind }, named(word), ` ${sign}${size(adds)}`);
-  });
-}
-
-function facts({ uri, training_documents: documents }, explanation) {
-  const match = explanation?.name_match ? [`The text contains the name “${explanation.name_match}”`] : [];
-  const all = [...match, count(documents, "training document"), uri];
-  return all.map((fact) => element("li", { class: "fact" }, named(fact)));
 }
 
 /* Highlights */
@@ -229,7 +199,7 @@ function highlight() {
   }
   const active =
     items.find(({ row }) => row.matches(":hover")) ??
-    items.find(({ button }) => button === document.activeElement) ??
+    items.find(({ row }) => row.contains(document.activeElement)) ??
     items.find(({ label }) => label.uri === pinned);
   paint(backdrop, text.value, active?.explanation?.words ?? []);
 }
@@ -244,14 +214,22 @@ function pin(button) {
 
 function moveFocus(event) {
   const last = items.length - 1;
-  const at = items.findIndex(({ button }) => button === document.activeElement);
+  const at = items.findIndex(({ row }) => row.contains(document.activeElement));
   const to = { ArrowDown: Math.min(at + 1, last), ArrowUp: Math.max(at - 1, 0), Home: 0, End: last }[event.key];
   if (event.key === "Escape") pinned = null;
   if (to !== undefined && at >= 0) {
     event.preventDefault();
-    items[to].button.focus();
+    // From accept to accept, and from reject to reject.
+    const control = [...items[at].row.querySelectorAll("button")].indexOf(document.activeElement);
+    items[to].row.querySelectorAll("button")[control].focus();
   }
   highlight();
+}
+
+/** Let the tab key reach one suggestion of the list: the one that had the focus last. */
+function setTabStop(row) {
+  for (const control of list.querySelectorAll("button")) control.tabIndex = -1;
+  for (const control of row.querySelectorAll("button")) control.tabIndex = 0;
 }
 
 /* Files */
@@ -308,6 +286,16 @@ function offer(results, name) {
   byId("stop").hidden = true;
 }
 
+/* Lessons */
+
+const teacher = new Teacher({
+  candidates: () => labelsOf("suggest", { text: wellFormed(), k: CANDIDATES }),
+  learn: (labels) => answerTo("learn", { documents: [{ text: wellFormed(), labels }] }),
+  // The model has other numbers of labels and documents now.
+  after: () => run(async (signal) => (await loadModels(signal), await suggest(signal))),
+  fail,
+});
+
 /* Events */
 
 function onInput() {
@@ -315,6 +303,7 @@ function onInput() {
   running.abort();
   for (const item of items) item.explanation = null;
   file = null;
+  teacher.forget();
   paint(backdrop, text.value, []);
 }
 
@@ -346,6 +335,7 @@ byId("settings").addEventListener("input", () => {
   later();
 });
 picker.addEventListener("change", () => {
+  teacher.forget();
   showModel();
   again();
 });
@@ -357,8 +347,7 @@ for (const name of ["pointerover", "pointerout", "focusin", "focusout"]) {
   list.addEventListener(name, () => requestAnimationFrame(highlight));
 }
 list.addEventListener("focusin", ({ target }) => {
-  // One tab stop for the whole list: the suggestion that had the focus last.
-  for (const { button } of items) button.tabIndex = button === target ? 0 : -1;
+  setTabStop(target.closest("#suggestions > li"));
 });
 list.addEventListener("click", ({ target }) => {
   const button = target.closest(".suggestion");

@@ -1,0 +1,74 @@
+"""`lightdxml forget`: retire labels, merge them, and forget documents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from lightdxml.cli.changes import Out, print_change, target_of
+from lightdxml.cli.output import Force, Json, ModelFolder
+
+app = typer.Typer(
+    help="Take something from a trained model: labels, or documents.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+)
+
+
+@app.command()
+def retire(
+    model: ModelFolder,
+    labels: Annotated[list[str], typer.Argument(metavar="LABEL", help="Names or URIs.", show_default=False)],
+    out: Out = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Never suggest these labels again. All labels keep their ids.
+
+    Example: `lightdxml forget retire my-model "floppy disks"`
+    """
+    from lightdxml.learning import folder
+
+    target = target_of(model, out, force)
+    print_change(folder.ModelFolder(model).retire(labels, out), target, json)
+
+
+@app.command()
+def merge(
+    model: ModelFolder,
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="The label that goes.", show_default=False)],
+    into: Annotated[str, typer.Argument(metavar="INTO", help="The label that stays.", show_default=False)],
+    out: Out = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Give documents and names of one label to another one, and retire the first.
+
+    Example: `lightdxml forget merge my-model cats cat`
+    """
+    from lightdxml.learning import folder
+
+    target = target_of(model, out, force)
+    print_change(folder.ModelFolder(model).merge(label, into, out), target, json)
+
+
+@app.command()
+def document(
+    model: ModelFolder,
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Ids of documents.", show_default=False)],
+    out: Out = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Forget documents that a model has learned. It must keep its training data.
+
+    Their texts stay in the journal, from which they can be restored (`lightdxml rollback`), if the model learned them
+    after training.
+
+    Example: `lightdxml forget document my-model 4711`
+    """
+    from lightdxml.learning import folder
+
+    target = target_of(model, out, force)
+    print_change(folder.ModelFolder(model).forget(ids, out), target, json)

@@ -1,0 +1,45 @@
+"""`lightdxml rollback`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from lightdxml.cli.changes import Out, done, target_of
+from lightdxml.cli.output import Force, Json, ModelFolder, print_json, print_table, say, warn
+
+To = Annotated[
+    int | None,
+    typer.Option("--to", help="The step to go back to; 0 is the training. Default: one step back.", metavar="STEP"),
+]
+
+
+def run(model: ModelFolder, to: To = None, out: Out = None, force: Force = False, json: Json = False) -> None:
+    """Undo what a model has learned: go back to where it was after an earlier step.
+
+    The model is made again from the training and the steps before. Steps after it are removed from the journal.
+
+    Example: `lightdxml rollback my-model --to 3`
+    """
+    from lightdxml.learning import folder
+
+    target = target_of(model, out, force)
+    opened = folder.ModelFolder(model)
+    entries = opened.journal.entries
+    if not entries:
+        raise ValueError(f"{model} has learned nothing since training: there is nothing to undo")
+    step = len(entries) - 1 if to is None else to
+    _, is_same = opened.rollback(step, out)
+    undone = entries[step:]
+    if json:
+        content = {"model": str(target), "step": step, "same_bits": is_same}
+        print_json({**content, "undone": [asdict(entry) for entry in undone]})
+        return
+    rows = [(str(one.step), one.time[:19].replace("T", " "), done(one)) for one in undone]
+    print_table("Undone", ("step", "time (UTC)", ""), rows)
+    if not is_same:
+        warn(f"some bits differ from those after step {step}: it was made on another machine, or by another version")
+    with_bits = ", with the same bits" if is_same else ""
+    say(f"The model in {target} is that after step {step}{with_bits}.")

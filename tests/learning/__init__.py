@@ -1,0 +1,1 @@
+"""Tests of learning after training."""

@@ -1,0 +1,266 @@
+"""Learning new documents, labels and words, with and without the documents of training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from lightdxml import LightDXML
+from lightdxml.data.dataset import Texts
+from lightdxml.kernels import parallel
+from lightdxml.learning.measured import ENOUGH
+from tests.support.configs import FOUR_VIEWS
+from tests.support.data import topics, words
+
+ANIMALS = ["cat", "dog", "cow", "horse", "sheep", "goat"]
+MEMORY = pytest.mark.parametrize("remembers", [True, False])
+
+
+def zoo(n: int, animals: Sequence[str] = ANIMALS, seed: int = 2) -> tuple[list[str], list[list[str]]]:
+    """Return texts about two animals each, among noise, and the animals."""
+    rng = np.random.default_rng(seed)
+    pairs = [[str(one) for one in rng.choice(animals, 2, replace=False)] for _ in range(n)]
+    noise = [f"noise{i}" for i in range(20)]
+    return [" ".join(["the", *pair, *rng.choice(noise, 3)]) for pair in pairs], pairs
+
+
+def trained(remembers: bool = True, **options: object) -> LightDXML:
+    texts, labels = zoo(100)
+    ids = [f"d{i}" for i in range(100)]
+    return LightDXML("fast", **options).fit(texts, labels, ids=ids, keep_training_data=remembers)  # type: ignore[arg-type]
+
+
+@MEMORY
+def test_a_new_label_is_found_by_its_words_and_others_still_are(remembers: bool) -> None:
+    model = trained(remembers)
+    texts, labels = zoo(12, ["cat", "zebra"])
+    model.learn(texts, labels)
+    assert model.model_.label_names == [*dict.fromkeys(one for row in zoo(100)[1] for one in row), "zebra"]
+    assert model.predict("a zebra", k=1) == ["zebra"]
+    for animal in ANIMALS:
+        assert model.predict(f"the {animal} noise1", k=1) == [animal]
+    assert model.model_.n_documents == 112
+    assert model.model_.label_frequency[6] == 12
+
+
+@MEMORY
+def test_a_known_label_learns_what_else_it_is_called(remembers: bool) -> None:
+    model = trained(remembers)
+    before = model.scores(["a tomcat"], k=6).toarray()[0]
+    model.learn(["the tomcat noise1", "my tomcat noise2", "a tomcat noise3"], [["cat"]] * 3)
+    after = model.scores(["a tomcat"], k=6).toarray()[0]
+    cat = (model.model_.label_names or []).index("cat")
+    assert after[cat] > before[cat]
+    assert model.predict("a tomcat", k=1) == ["cat"]
+
+
+def test_learning_comes_near_to_training_on_everything() -> None:
+    texts, labels = zoo(300, seed=4)
+    test, truth = zoo(200, seed=5)
+    model = LightDXML("fast").fit(texts[:200], labels[:200], keep_training_data=True)
+    for start in range(200, 300, 20):
+        model.learn(texts[start : start + 20], labels[start : start + 20])
+    whole = LightDXML("fast").fit(texts, labels)
+    found, expected = (one.score(test, truth) for one in (model, whole))
+    assert found >= expected - 0.01
+
+
+def test_words_join_the_vocabulary_once_enough_documents_have_them() -> None:
+    model = trained()
+    vectorizer = model.model_.vectorizer
+    assert vectorizer is not None
+    n = len(vectorizer.vocabulary)
+    model.learn(["a cat with whiskers"], [["cat"]])
+    vectorizer = model.model_.vectorizer
+    assert vectorizer is not None
+    assert "whiskers" not in vectorizer.vocabulary, "only one document has it"
+    model.learn(["a dog with whiskers"], [["dog"]])
+    vectorizer = model.model_.vectorizer
+    assert vectorizer is not None
+    assert vectorizer.vocabulary[n:] == ["whiskers", "with"]
+    assert vectorizer.idf[n] == pytest.approx(np.log(103 / 3) + 1), "of 102 documents, two have it"
+    kept = model._learner.kept
+    assert kept is not None
+    rows = kept.X[[100, 101]].toarray()
+    assert (rows[:, n] > 0).all(), "also the document that came first has the word now"
+    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-3)
+    expected = model._predictor()._features(["a cat with whiskers"])
+    np.testing.assert_allclose(rows[0][expected.indices], expected.data, atol=2e-3)
+
+
+def test_a_document_with_a_known_id_replaces_the_earlier_one() -> None:
+    model = trained()
+    labels = zoo(100)[1][7]
+    before = model.model_.label_frequency.copy()
+    names = list(model.model_.label_names or [])
+    model.learn(["the goat and the zebra"], [["goat", "zebra"]], ids=["d7"])
+    after = model.model_.label_frequency
+    assert model.model_.n_documents == 100
+    for name in names:
+        change = (name == "goat") - (name in labels)
+        assert after[names.index(name)] == before[names.index(name)] + change
+    assert model._journal.entries[-1].figures["corrected"] == 1
+
+
+def test_a_forgotten_document_counts_no_more() -> None:
+    model = trained()
+    same = trained().learn(["the zebra noise1"] * 3, [["zebra"]] * 3, ids=["z1", "z2", "z3"])
+    model.learn(["the zebra noise1"] * 3, [["zebra"]] * 3, ids=["z1", "z2", "z3"])
+    model.forget(["z1", "z2", "z3", "d0"])
+    assert model.model_.n_documents == 99
+    zebra = (model.model_.label_names or []).index("zebra")
+    assert model.model_.label_frequency[zebra] == 0
+    assert model.scores(["noise1"], k=7)[0, zebra] < same.scores(["noise1"], k=7)[0, zebra]
+    with pytest.raises(ValueError, match="no document that the model has learned has the id 'z1'"):
+        model.forget(["z1"])
+
+
+def test_forgetting_needs_the_training_data() -> None:
+    with pytest.raises(ValueError, match="does not keep its training data: train it with --keep-training-data"):
+        trained(remembers=False).forget(["d1"])
+
+
+@MEMORY
+def test_a_retired_label_is_never_suggested_and_ids_stay(remembers: bool) -> None:
+    model = trained(remembers)
+    names = list(model.model_.label_names or [])
+    model.retire(["cat"])
+    assert model.model_.label_names == names
+    assert "cat" not in model.predict("the cat", k=6)
+    with pytest.raises(ValueError, match="the model has no label 'unicorn'"):
+        model.retire(["unicorn"])
+    with pytest.raises(ValueError, match="no label would be left"):
+        model.retire(names)
+
+
+@MEMORY
+def test_a_merged_label_lives_on_in_the_other_one(remembers: bool) -> None:
+    model = trained(remembers)
+    model.merge("goat", "sheep")
+    assert model.predict("a goat", k=1) == ["sheep"]
+    assert model.predict("a sheep", k=1) == ["sheep"]
+    names = list(model.model_.label_names or [])
+    labels = zoo(100)[1]
+    expected = sum("goat" in row or "sheep" in row for row in labels)
+    if remembers:
+        assert model.model_.label_frequency[names.index("sheep")] == expected, "documents of both count once"
+    assert model.model_.label_frequency[names.index("goat")] == 0
+    with pytest.raises(ValueError, match="cannot be merged with itself"):
+        model.merge("cat", "cat")
+    with pytest.raises(ValueError, match="goat is retired"):
+        model.merge("cat", "goat")
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    found = []
+    for threads in (1, 4):
+        with parallel.use_threads(threads):
+            model = trained(n_jobs=threads)
+            model.learn(*zoo(30, ["cat", "zebra", "dog"], seed=9))
+        found.append(model.model_.arrays())
+    assert list(found[0]) == list(found[1])
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[1][name], err_msg=name)
+
+
+def test_all_views_learn_features_and_labels_of_a_matrix() -> None:
+    X, Y = topics(400)
+    names, features = words(13), words(X.shape[1])
+    old = csr_matrix(Y[:, :11])
+    model = LightDXML(options=FOUR_VIEWS).fit(
+        X[:300], old[:300], label_names=names[:11], feature_names=features, keep_training_data=True
+    )
+    assert len(model.model_.views) == 5
+    for start in range(300, 400, 50):
+        rows = slice(start, start + 50)
+        model.learn(X[rows], Y[rows], label_names=names[:12])
+    assert model.model_.label_names == names[:12]
+    test_X, test_Y = topics(100, seed=8)
+    assert model.score(test_X, test_Y) > 0.95
+    only_new = np.zeros((1, X.shape[1]), dtype=np.float32)
+    only_new[0, 11] = 1
+    assert model.rank(only_new, 1)[0][0, 0] == 11
+
+
+def test_labels_without_names_get_the_next_columns() -> None:
+    X, Y = topics(200)
+    model = LightDXML("fast").fit(X, csr_matrix(Y[:, :11]), keep_training_data=True)
+    model.learn(X[:50], Y[:50])
+    assert model.model_.n_labels == 12
+    assert model.predict(X[:5]).shape == (5, 12)
+
+
+def test_partial_fit_trains_first_and_learns_then() -> None:
+    texts, labels = zoo(120)
+    model = LightDXML("fast").partial_fit(texts[:100], labels[:100]).partial_fit(texts[100:], labels[100:])
+    assert model.model_.n_documents == 120
+    assert model.predict("the cow", k=1) == ["cow"]
+
+
+def test_titles_of_documents_that_are_labels_become_their_names() -> None:
+    rng = np.random.default_rng(1)
+    n = 120
+    subjects = [f"topic{i}" for i in range(n)]
+    links = [[f"p{j}" for j in rng.choice(n, 2, replace=False) if j != i] for i in range(n)]
+    bodies = [" ".join(subjects[int(one[1:])] for one in row) for row in links]
+    ids = [f"p{i}" for i in range(n)]
+    texts = Texts(bodies, titles=subjects)
+    model = LightDXML("fast", min_df=1).fit(texts[:100], links[:100], ids=ids[:100], keep_training_data=True)
+    assert model.model_.never_own
+    kept = model._learner.kept
+    assert kept is not None
+    assert kept.titles is not None
+    before = 0 if kept.names is None else len(kept.names.labels)
+    model.learn(texts[100:], links[100:], ids=ids[100:])
+    kept = model._learner.kept
+    assert kept is not None
+    assert kept.names is not None
+    assert len(kept.names.labels) > before
+    known = model.model_.label_ids
+    assert kept.own is not None
+    assert kept.own.tolist() == [known.get(one, -1) for one in ids], "also documents whose label came later"
+
+
+def test_weights_and_probabilities_are_fitted_again_after_enough_documents() -> None:
+    model = trained()
+    before = model.model_.calibration
+    model.learn(*zoo(ENOUGH - 1, seed=6))
+    assert model.model_.calibration is before
+    model.learn(*zoo(1, seed=7))
+    assert model.model_.calibration is not before
+    assert model._journal.entries[-1].figures["recalibrated"]
+
+
+def test_drift_tells_when_to_train_again() -> None:
+    model = trained()
+    assert not model.drift_.is_due
+    model.learn(*zoo(120, ["zebra", "lion", "tiger", "bear"], seed=3))
+    reasons = " ".join(model.drift_.reasons)
+    assert "55% of the documents were learned after training" in reasons
+    assert "of the labels are new since training" in reasons
+    assert "P@1 of new documents is 0.0" in reasons
+
+
+def test_bad_lessons_are_refused_and_change_nothing() -> None:
+    model = trained()
+    before = model.model_
+    for X, y, message in (
+        ([], [], "there are no documents to learn"),
+        (["a cat"], [["cat"], ["dog"]], "X and y have 1 and 2 rows"),
+        (np.ones((1, 3)), [["cat"]], "the model was trained on texts, not on features: give texts"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.learn(X, y)
+    with pytest.raises(ValueError, match="ids and y"):
+        model.learn(["a cat"], [["cat"]], ids=["1", "2"])
+    assert model.model_ is before
+
+
+def test_documents_without_labels_or_known_words_are_learned_too() -> None:
+    model = trained()
+    model.learn(["", "the cat", "qqq"], [["cat"], [], ["dog"]])
+    assert model.model_.n_documents == 103
+    assert model.predict("the cat", k=1) == ["cat"]
