@@ -22,7 +22,11 @@ MAY_IMPORT = {
     "model": {"kernels", "views", "persistence", "text", "data", "config"},
     "resources": {"kernels", "views", "config"},
     "training": {"kernels", "index", "views", "model", "persistence", "resources", "config", "validation"},
-}
+    "learning": {
+        "kernels", "views", "model", "training", "persistence", "text", "data", "validation", "label_columns",
+        "label_names",
+    },
+}  # fmt: skip
 
 
 def imported(path: Path) -> set[str]:

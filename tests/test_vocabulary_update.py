@@ -9,8 +9,11 @@ import pytest
 
 from lightdxml import LightDXML, Predictor, Vocabulary
 from lightdxml.data.vocabulary import Concept
+from lightdxml.learning.documents import documents_for
+from lightdxml.learning.kept import restore_kept
+from lightdxml.learning.learn import Learner, learn
 from lightdxml.model.model import Model
-from lightdxml.vocabulary_update import update_vocabulary
+from lightdxml.vocabulary_update import update_learner, update_vocabulary
 from tests.support.configs import SMALL
 
 ANIMALS = ["cat", "dog", "cow", "horse", "sheep", "goat"]
@@ -143,3 +146,45 @@ def test_a_vocabulary_of_something_else_is_refused(model: Model, paper_model: Li
         update_vocabulary(replace(model, language="fi"), Vocabulary(OLD))
     with pytest.raises(ValueError, match="a vocabulary needs a model of texts whose labels have names"):
         update_vocabulary(paper_model.model_, Vocabulary(OLD))
+
+
+@pytest.mark.parametrize("hard_negatives", [False, True])
+def test_training_data_get_the_words_names_and_labels_of_the_new_vocabulary(hard_negatives: bool) -> None:
+    texts = [f"the {name} noise{i % 7}" for i in range(20) for name in ANIMALS]
+    texts[3] += " tractor"
+    labels = [[f"urn:{name}"] for _ in range(20) for name in ANIMALS]
+    options = {"linear.work": 0, "linear.min_clusters": 2} if hard_negatives else {}
+    trained = LightDXML("fast", options=options)
+    trained.fit(texts, labels, vocabulary=Vocabulary(OLD), keep_training_data=True)
+    before = trained._learner.kept
+    assert before is not None
+    assert (before.clusters is not None) == hard_negatives
+    assert "tractor" in before.rare.words
+    concepts = [concept("tractor"), concept("plant0", "tulip"), *(one for one in OLD if one.uri != "urn:plant0")]
+    learner, _ = update_learner(trained._learner, Vocabulary(concepts))
+    kept, model = learner.kept, learner.model
+    assert kept is not None
+    assert model.vectorizer is not None
+    words = model.vectorizer.vocabulary
+    assert kept.X.shape == (120, model.n_features)
+    assert kept.Y.shape == (120, model.n_labels)
+    assert kept.X[:, words.index("tractor")].nonzero()[0].tolist() == [3]
+    assert "tractor" not in kept.rare.words
+    assert kept.names is not None
+    called = kept.names.terms[kept.names.labels == (model.label_names or []).index("urn:plant0")].indices
+    assert [words[one] for one in called] == ["tulip"]
+    # It is stored and learned as any other.
+    restored = restore_kept(kept.arrays(), kept.facts(), model.n_features, model.n_labels)
+    documents = documents_for(model, ["a red tractor"] * 5, [["urn:tractor"]] * 5)
+    after, learned = learn(replace(learner, kept=restored), documents)
+    assert learned.new_labels == 0
+    assert Predictor(after.model).predict("my tractor", k=1) == ["urn:tractor"]
+
+
+def test_names_stay_unused_where_they_are(model: Model) -> None:
+    trained = LightDXML("fast", names=False)
+    trained.fit(["a cat", "a dog"] * 20, [["urn:cat"], ["urn:dog"]] * 20, keep_training_data=True)
+    learner, _ = update_learner(trained._learner, Vocabulary(OLD))
+    assert learner.kept is not None
+    assert learner.kept.names is None
+    assert update_learner(Learner(model), Vocabulary(OLD))[0].kept is None

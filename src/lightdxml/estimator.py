@@ -334,12 +334,12 @@ class LightDXML(BaseEstimator):
             if keep_training_data:
                 progress.say(f"training data kept beside the model: about {expected_bytes(X, labels) / 1e6:,.1f} MB")
                 with history.phase("training data"):
-                    kept = kept_data(
+                    remembered = kept_data(
                         X, labels, texts=texts, vectorizer=vectorizer, ids=ids, names=forms, label_words=label_words,
                         feature_names=feature_names, own=None if own is None else own[0], weights=weights,
                     )  # fmt: skip
                 rows = split_rows(labels, config) if dev is None else None
-                keeper = Keeper(kept, None if rows is None else np.concatenate(rows))
+                keeper = Keeper(remembered, None if rows is None else np.concatenate(rows))
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
@@ -360,7 +360,8 @@ class LightDXML(BaseEstimator):
         self._learner = Learner(self.model_)
         if keeper is not None:
             self._learner = Learner(self.model_, keeper.data, keeper.recent)
-        self._journal, self._folder = Journal(), None
+        self._journal = Journal()
+        self._folder: Path | None = None
         return self
 
     def _take(

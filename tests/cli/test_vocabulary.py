@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, ModelFolder, load
 from lightdxml.data.vocabulary import Concept, Vocabulary
+from lightdxml.learning.folder import writing
 from tests.support.commands import run, run_process
 
 OLD = "urn:cat\tcat\nurn:dog\tdog\nurn:cow\tcow\n"
@@ -54,6 +56,29 @@ def test_an_update_can_go_to_another_folder_and_be_printed_as_json(model: Path, 
     assert (out["unchanged"], out["new_words"]) == (1, 1)
     assert content_of(model) == before
     assert load(tmp_path / "new").model_.retired.tolist() == [2]
+
+
+def test_an_update_is_the_new_base_of_what_a_model_has_learned(tmp_path: Path) -> None:
+    concepts = [Concept(f"urn:{name}", {"": (name,)}) for name in ("cat", "dog", "cow")]
+    texts, labels = ["a cat purrs", "a dog barks"] * 20, [["urn:cat"], ["urn:dog"]] * 20
+    trained = LightDXML("fast").fit(texts, labels, vocabulary=Vocabulary(concepts), keep_training_data=True)
+    trained.save(tmp_path / "model")
+    pets = ModelFolder(tmp_path / "model")
+    pets.learn(["a cow moos"] * 3, [["urn:cow"]] * 3)
+    with writing(tmp_path / "model"):
+        command = ("vocabulary", "update", tmp_path / "model", written(tmp_path, NEW), "--retire")
+        updating = threading.Thread(target=run, args=command)
+        updating.start()
+        updating.join(0.3)
+        assert updating.is_alive(), "it waits for whoever changes the model"
+    updating.join()
+    assert (pets.journal.step, pets.journal.base_step, pets.keeps_training_data) == (1, 1, True)
+    assert "Steps up to 1 cannot be undone" in run("history", tmp_path / "model")
+    pets.learn(["a honey bee hums"] * 3, [["honey bee"]] * 3)
+    assert pets.model.label_names == ["urn:cat", "urn:dog", "urn:cow", "urn:bee"]
+    assert pets.model.label_frequency.tolist() == [20, 20, 3, 3]
+    assert load(tmp_path / "model").predict("it hums", k=1) == ["urn:bee"]
+    assert pets.rollback(1)[1]
 
 
 def test_labels_with_documents_are_kept_unless_they_may_be_retired(model: Path, tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def learning_kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
         # Writing takes a small part of the time: every second lesson is killed then.
         if killed % 2:
             wait_for(lambda child=child: not child.is_running or any(lab.folder.glob(".pupil.*.part")))  # type: ignore[misc]
-            time.sleep(rng.uniform(0, 0.05))
+            time.sleep(rng.uniform(0, 0.2))
         else:
             time.sleep(rng.uniform(0, seconds))
         if not child.is_running:

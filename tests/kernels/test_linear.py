@@ -52,9 +52,8 @@ def train(
     counts = np.zeros(n, np.int64)
     done = linear.train_classes(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
-        each,
-        Solver(COST, *bias, max_iter, 1e-5, 0, 0.0), Csr.of(prior), np.array(prior_biases or [], np.float32), Csr.of(near),
-        near_biases, first_new, np.array(own or [], np.int32),
+        each, Solver(COST, *bias, max_iter, 1e-5, 0, 0.0), Csr.of(prior), np.array(prior_biases or [], np.float32),
+        Csr.of(near), near_biases, first_new, np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
     assert done == n

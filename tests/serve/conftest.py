@@ -25,6 +25,14 @@ def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def kept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that keeps its training data. Copy it to teach it."""
+    folder = tmp_path_factory.mktemp("kept") / "pets"
+    LightDXML("fast", min_df=1).fit(TEXTS, SUBJECTS, keep_training_data=True).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def concept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with a vocabulary: two languages, notations and a hierarchy."""
     below = [

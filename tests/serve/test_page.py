@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import threading
 from collections.abc import Iterator
 from itertools import combinations
@@ -47,8 +48,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     above = [Concept("urn:thing", {"en": ("<b>thing</b>",)}, "5", ("urn:all",)), Concept("urn:all", {"en": ("all",)})]
     found = tmp_path_factory.mktemp("models") / "things"
-    model = LightDXML("fast", min_df=1).fit(texts, [list(row) for row in rows], vocabulary=Vocabulary(above + concepts))
-    model.save(found)
+    model = LightDXML("fast", min_df=1)
+    labels = [list(row) for row in rows]
+    model.fit(texts, labels, vocabulary=Vocabulary(above + concepts), keep_training_data=True).save(found)
     return found
 
 
@@ -89,6 +91,16 @@ def page(tab: Page, server: Running) -> Page:
     tab.open(f"{server.url}/")
     tab.until_status("There is no text yet.")
     return tab
+
+
+@pytest.fixture
+def classroom(tab: Page, folder: Path, tmp_path: Path) -> Iterator[Page]:
+    """The page of a server whose model may learn."""
+    shutil.copytree(folder, tmp_path / "things")
+    with running({"things": tmp_path / "things"}, allow_learn=True) as server:
+        tab.open(f"{server.url}/")
+        tab.until_status("There is no text yet.")
+        yield tab
 
 
 def point_at(page: Page, selector: str) -> None:
@@ -505,3 +517,96 @@ def test_all_inputs_have_labels(page: Page, server: Running) -> None:
     page.open(f"{server.url}/v1/ui/")
     page.until(lambda: page.all("details"))
     assert page.run(script) == 0
+
+
+def pressed(page: Page, kind: str) -> list[str | None]:
+    return [one.get_attribute("aria-pressed") for one in page.all(f"#suggestions .{kind}")]
+
+
+def learn(page: Page) -> str:
+    """Let the model learn; return what the page says once it has suggested again."""
+    page.one("#learn").click()
+    page.until(lambda: page.text("#learned").startswith("Learned"))
+    page.until(lambda: page.all("#suggestions .fact") and not page.all("#suggestions[aria-busy]"))
+    return page.text("#learned")
+
+
+def test_a_person_accepts_rejects_and_adds_labels_and_sees_what_the_model_learned(classroom: Page) -> None:
+    assert not classroom.one("#teach").is_displayed()
+    assert classroom.suggest("A purring cat, a picture of a horse") == ["cat", IMAGE]
+    before = float(classroom.texts(".number")[1])
+    accept, reject = (classroom.all(f"#suggestions .{kind}") for kind in ("accept", "reject"))
+    assert accept[1].get_attribute("aria-label") == f"Accept {IMAGE}"
+    accept[1].click()
+    assert (pressed(classroom, "accept"), pressed(classroom, "reject")) == (["false", "true"], ["false", "false"])
+    reject[1].click()
+    accept[0].click()
+    assert (pressed(classroom, "accept"), pressed(classroom, "reject")) == (["true", "false"], ["false", "true"])
+    classroom.one("#label").send_keys(" <i>horse</i> ", Keys.ENTER, "mistake", Keys.ENTER)
+    assert classroom.texts("#added bdi") == ["<i>horse</i>", "mistake"]
+    classroom.one("#added [aria-label='Remove mistake']").click()
+    assert learn(classroom).startswith("Learned: 2 labels trained again (1 new) in ")
+    assert set(classroom.names()[:2]) == {"cat", "<i>horse</i>"}
+    assert f"was {before:.2f}" in classroom.text("#suggestions > li:last-child .was")
+    assert float(classroom.texts(".number")[-1][:4]) < before
+    assert classroom.text("#about") == "things: 8 labels, 76 training documents"
+    assert classroom.texts("#added li") == []
+    assert set(pressed(classroom, "accept")) == {"false"}
+    assert classroom.all("i") == []
+
+
+def test_what_is_said_about_a_text_is_not_kept_for_another_one(classroom: Page) -> None:
+    classroom.suggest(CAT_AND_DOG)
+    classroom.all("#suggestions .accept")[0].click()
+    classroom.move("k", 1)
+    classroom.until(lambda: classroom.names() == ["cat"])
+    assert pressed(classroom, "accept") == ["true"], "the text is the same"
+    classroom.one("#label").send_keys("horse", Keys.ENTER)
+    classroom.suggest(f"{CAT_AND_DOG} sleep")
+    assert pressed(classroom, "accept") == ["false"]
+    assert classroom.texts("#added li") == []
+    classroom.one("#learn").click()
+    assert classroom.text("#learned") == "Accept or add a label first."
+
+
+def test_suggestions_are_judged_with_the_keyboard(classroom: Page) -> None:
+    classroom.suggest(CAT_AND_DOG)
+    classroom.one("[data-copy=csv]").send_keys(Keys.TAB)
+    for key in (Keys.TAB, Keys.ENTER, Keys.ARROW_DOWN, Keys.SPACE):
+        classroom.driver.switch_to.active_element.send_keys(key)
+    assert pressed(classroom, "accept") == ["true", "true"]
+    classroom.driver.switch_to.active_element.send_keys(Keys.TAB)
+    classroom.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert (pressed(classroom, "accept"), pressed(classroom, "reject")) == (["true", "false"], ["false", "true"])
+    classroom.driver.switch_to.active_element.send_keys(Keys.TAB)
+    assert classroom.driver.switch_to.active_element.get_attribute("id") == "label"
+
+
+def test_a_text_of_unknown_words_can_be_taught_with_labels_that_are_offered(classroom: Page) -> None:
+    classroom.write("qwertz")
+    classroom.until_status("The model knows none of these words.")
+    classroom.one("#label").send_keys("dog", Keys.ENTER)
+    assert classroom.texts("#added bdi") == ["dog"]
+    assert learn(classroom).startswith("Learned: 1 label trained again in ")
+    assert classroom.names()[0] == "dog"
+    # A name that is suggested is accepted, and not added.
+    classroom.one("#label").send_keys("dog", Keys.ENTER)
+    assert pressed(classroom, "accept")[0] == "true"
+    assert classroom.texts("#added li") == []
+    offered = "return [...document.querySelectorAll('option')].map((one) => one.value)"
+    classroom.until(lambda: "dog" in classroom.run(offered))
+
+
+def test_what_can_be_learned_fits_on_a_phone_and_has_labels(classroom: Page) -> None:
+    classroom.emulate(width=360, height=740)
+    classroom.suggest(CAT_AND_DOG)
+    classroom.one("#label").send_keys("x" * 300, Keys.ENTER)
+    assert classroom.run("return document.documentElement.scrollWidth") <= 360
+    script = "return [...document.querySelectorAll('input, select, textarea')].every((one) => one.labels.length)"
+    assert classroom.run(script)
+
+
+def test_nothing_is_said_about_learning_where_it_is_not_allowed(page: Page) -> None:
+    page.suggest(CAT_AND_DOG)
+    assert not page.one("#teach").is_displayed()
+    assert page.all(".judge") == []

@@ -22,6 +22,7 @@ from lightdxml.training import logistic
 from lightdxml.training.run import Run, TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch, Contributions, ModelSizes, NewLabels, Proposal, View, ViewMemory, expect
+from lightdxml.views.lesson import Lesson
 from lightdxml.views.registry import VIEWS
 from tests.support.configs import FOUR_VIEWS, SMALL, small
 from tests.support.data import noisy_topics, topics, with_rare_label
@@ -39,6 +40,9 @@ class KeywordView:
     requires: ClassVar[tuple[str, ...]] = ()
 
     keywords: NDArray[np.int32]
+
+    def learn(self, lesson: Lesson) -> KeywordView:
+        return self
 
     def propose(self, batch: Batch, known: NDArray[np.int32]) -> Proposal | None:
         return None

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from lightdxml import LightDXML
+from lightdxml.training.run import TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch, ModelSizes, NewLabels, View
+from lightdxml.views.lesson import Lesson
 from lightdxml.views.names.forms import NameForms
 from lightdxml.views.registry import VIEWS
 from tests.support.data import topics
@@ -283,3 +285,52 @@ def test_growing_twice_or_by_nothing_is_possible(view: View, X: csr_matrix) -> N
         assert {name: array.shape for name, array in again.arrays().items()} == {
             name: array.shape for name, array in grown.arrays().items()
         }
+
+
+def lesson(model: LightDXML, documents: tuple[csr_matrix, csr_matrix], *, remembers: bool) -> Lesson:
+    """Return a lesson of ten documents with a new feature and label, after the training documents, or alone."""
+    new_X = wider(topics(10, seed=5)[0]).tolil()
+    new_X[:, 42] = 3
+    new_Y = np.zeros((10, N_LABELS + 1), dtype=np.float32)
+    new_Y[:, N_LABELS] = 1
+    X, Y = (csr_matrix(one) for one in (check_features(documents[0]), documents[1]))
+    wide = csr_matrix((Y.data, Y.indices, Y.indptr), shape=(Y.shape[0], N_LABELS + 1))
+    n = X.shape[0] if remembers else 0
+    every = csr_matrix(vstack([wider(X)[:n], check_features(csr_matrix(new_X))]))
+    labels = csr_matrix(vstack([wide[:n], csr_matrix(new_Y)]))
+    data = TrainingData(every, labels, every[:0], labels[:0])
+    new = np.array([N_LABELS], dtype=np.int32)
+    frequency = np.append(model.model_.label_frequency, 10).astype(np.int32)
+    return Lesson(data, n, remembers, new, new, np.array([3], np.int32), frequency, model.model_.config)
+
+
+@pytest.mark.parametrize("remembers", [True, False])
+@pytest.mark.parametrize("precision", ["as trained", "float16", "int8"])
+def test_a_lesson_changes_its_labels_alone_and_can_be_stored(
+    view: View,
+    precision: str,
+    remembers: bool,
+    X: csr_matrix,
+    four_views: LightDXML,
+    documents: tuple[csr_matrix, csr_matrix],
+) -> None:
+    trained = view if precision == "as trained" else view.quantize(precision)
+    learned = trained.learn(lesson(four_views, documents, remembers=remembers))
+    again = type(view).restore(learned.arrays(), learned.facts(), ModelSizes(43, N_LABELS + 1))
+    again.check_values()
+    labels = every_label(X)
+    expected = trained.log_score(Batch(X), labels)
+    found = again.log_score(Batch(wider(X)), labels)
+    if view.name == "names":
+        # Documents of the lesson count in what names say.
+        np.testing.assert_allclose(found, expected, atol=1.5)
+    else:
+        np.testing.assert_array_equal(found, expected)
+    new_word = csr_matrix(np.eye(43, dtype=np.float32)[[42, 20]])
+    scores = again.log_score(Batch(new_word), np.full((2, 1), N_LABELS, dtype=np.int32)).ravel()
+    assert np.isfinite(scores).all()
+    # The dense views do not know the word, and the label has no name.
+    assert view.name in ("nearness", "classifier", "names") or scores[0] > scores[1]
+    assert {name: array.dtype for name, array in learned.arrays().items()} == {
+        name: array.dtype for name, array in trained.arrays().items()
+    }

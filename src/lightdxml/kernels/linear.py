@@ -166,9 +166,7 @@ def _broadcast(builder: Any, array: Any, k: int) -> Any:
     return llvm.broadcast(builder, builder.load(builder.gep(array.data, [ir.IntType(64)(k)])), LANES)
 
 
-def _write_score(
-    builder: Any, indices: Any, values: Any, start: Any, stop: Any, W: Any, b: Any, scores: Any
-) -> None:
+def _write_score(builder: Any, indices: Any, values: Any, start: Any, stop: Any, W: Any, b: Any, scores: Any) -> None:
     """Write the scores of one document in all lanes."""
     llvm.store_unaligned(builder, _write_scores(builder, indices, values, start, stop, W, b), scores.data)
 
@@ -305,8 +303,8 @@ def train_classes(
             )  # fmt: skip
         else:
             _solve(
-                block, rows, n_documents, n_earlier, targets, ignored, X, own_squares, own_weights, solver, prior, prior_biases,
-                start, start_biases, position_of[:0], n, _BLOCK, W, bias,
+                block, rows, n_documents, n_earlier, targets, ignored, X, own_squares, own_weights, solver, prior,
+                prior_biases, start, start_biases, position_of[:0], n, _BLOCK, W, bias,
             )  # fmt: skip
         for i in range(first, last):
             kept = used

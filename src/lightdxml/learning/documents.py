@@ -88,7 +88,7 @@ def _labels(model: Model, y: Any, label_names: Sequence[str] | None) -> list[lis
 
 def _is_model_matrix(model: Model, y: Any) -> bool:
     """Return whether labels are a matrix with the columns of the model."""
-    shape = getattr(y, "shape", ())
+    shape: tuple[int, ...] = getattr(y, "shape", ())
     return len(shape) == 2 and shape[1] == model.n_labels and model.output in ("dense", "sparse", "lists")
 
 

@@ -285,13 +285,14 @@ def _link_journal(source: Path, inside: Path, opened: Opened, is_base: bool) -> 
     """Link earlier entries and the base into a new version of the folder `learning`; return their checksums."""
     before, known = source / store.LEARNING, opened.files
     linked = {file_of(entry): before / file_of(entry) for entry in opened.journal.entries}
+    # Also of files that are missing by now.
     files = {name: known[name] for name in linked if name in known}
     if not is_base:
         base = before / learning.BASE
         (inside / learning.BASE).mkdir()
         if base.is_dir():
             linked |= {f"{learning.BASE}/{path.name}": path for path in base.iterdir()}
-            files |= {name: digest for name, digest in known.items() if name in linked}
+            files |= {name: digest for name, digest in known.items() if name.startswith(f"{learning.BASE}/")}
         else:
             # So far, the model is its own base.
             linked |= {f"{learning.BASE}/{name}": source / name for name in store.FILES}

@@ -73,7 +73,5 @@ def forget(learner: Learner, ids: Sequence[str]) -> Learner:
             frequency, model.config, None, (), removed, kept.clusters, None, kept.label_encoder,
         )  # fmt: skip
         views = {name: view.learn(lesson) for name, view in model.views.items()}
-    after = replace(
-        model, views=views, label_frequency=frequency, n_documents=model.n_documents - removed[0].shape[0]
-    )
+    after = replace(model, views=views, label_frequency=frequency, n_documents=model.n_documents - removed[0].shape[0])
     return replace(learner, model=after, kept=kept)

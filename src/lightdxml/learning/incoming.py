@@ -26,7 +26,7 @@ class Incoming:
     ----------
     documents
         The documents as they were given.
-    known_X, X
+    old_features, X
         Their features, without and with words that join the vocabulary with them.
     Y
         Their labels; columns of new labels come last.
@@ -43,7 +43,7 @@ class Incoming:
     """
 
     documents: LabeledDocuments
-    known_X: csr_matrix
+    old_features: csr_matrix
     X: csr_matrix
     Y: csr_matrix
     new_labels: list[str]
@@ -66,17 +66,17 @@ class Incoming:
             return Incoming(documents, X, X, columns.Y, columns.new_names, own, None)
         assert model.vectorizer is not None
         assert documents.texts is not None
-        known_X = rounded(tfidf.transform(model.vectorizer, documents.texts))
+        old_features = rounded(tfidf.transform(model.vectorizer, documents.texts))
         counted = rare.count_words(documents.texts, model.vectorizer.settings)
         known = set(model.vectorizer.vocabulary)
-        n_words = sum(one.count for one in counted.values())
-        n_unknown = sum(one.count for word, one in counted.items() if word not in known)
+        n_words = sum(one.occurrences for one in counted.values())
+        n_unknown = sum(one.occurrences for word, one in counted.items() if word not in known)
         before, n_before = (RareWords({}), model.n_documents) if kept is None else (kept.rare, len(kept))
         joined, still = rare.join(before, counted, model.vectorizer, n_before)
         vectorizer = rare.with_joined(model.vectorizer, joined, model.n_documents + len(documents))
-        X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else known_X
+        X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else old_features
         share = n_unknown / max(1, n_words)
-        return Incoming(documents, known_X, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
+        return Incoming(documents, old_features, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
 
 
 def new_ids(model: Model, names: Sequence[str]) -> dict[str, int]:

@@ -59,7 +59,8 @@ class Keeper(Callback):
         """Take clusters of hard negatives, the label encoder, and what views say about validation documents."""
         if run.candidates is not None and choose.can_choose(run):
             frequency, Y = run.data.label_frequency, run.data.Y_validation
-            self.recent = Recent(observed_in_training(model.views, model.blend, run.candidates, frequency, Y))
+            validation = observed_in_training(model.views, model.blend, run.candidates, frequency, Y)
+            self.recent = Recent(validation, trained=model.n_documents)
         label_encoder = None if run.result is None else run.result.label_encoder
         self.data = replace(self.data, clusters=self._clusters(run), label_encoder=label_encoder)
 

@@ -107,7 +107,7 @@ class KeptData:
         late: dict[int, list[tuple[int, float]]] = {}
         for feature, one in enumerate(joined, first):
             if one.before is not None:
-                value = (1 + np.log(one.before.count / one.before.documents)) * vectorizer.idf[feature]
+                value = (1 + np.log(one.before.occurrences / one.before.documents)) * vectorizer.idf[feature]
                 late.setdefault(one.before.document, []).append((feature, float(value)))
         rows = np.array(sorted(late), dtype=np.int64)
         rows = rows[np.diff(self.X.indptr)[rows] > 0]
@@ -211,7 +211,7 @@ class KeptData:
 
 
 def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_labels: int) -> KeptData:
-    """Return the data that `arrays` and `facts` make up; raise a `ValueError` if they cannot, or do not fit the model."""
+    """Return the data that these make up; raise a `ValueError` if they cannot, or do not fit the model."""
     if (facts["n_features"], facts["n_labels"]) != (n_features, n_labels):
         raise ValueError("its training data are of another model")
     X, Y = _restored(arrays, "X", n_features), _restored(arrays, "Y", n_labels)
@@ -257,7 +257,11 @@ def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_label
 def _rare(arrays: Arrays, facts: dict[str, Any], n_documents: int) -> RareWords:
     words, min_count = facts["rare"], facts["min_count"]
     numbers = expect(arrays["rare"], "rare", (len(words), len(Rare._fields)), np.int32)
-    if type(min_count) is not int or not in_range(numbers[:, 2], 0, n_documents) or not in_range(numbers[:, :2], 1, 1 << 31):
+    if (
+        type(min_count) is not int
+        or not in_range(numbers[:, 2], 0, n_documents)
+        or not in_range(numbers[:, :2], 1, 1 << 31)
+    ):
         raise ValueError("its training data have rare words of documents that do not exist")
     rare = {word: Rare(*row) for word, row in zip(_strings(words, len(words)), numbers.tolist(), strict=True)}
     return RareWords(rare, min_count)
@@ -291,9 +295,7 @@ def with_rows(matrix: csr_matrix, rows: NDArray[np.int64], replaced: csr_matrix)
     return every[order]
 
 
-def _with_features(
-    row: csr_matrix, features: Sequence[tuple[int, float]], vectorizer: Vectorizer
-) -> csr_matrix:
+def _with_features(row: csr_matrix, features: Sequence[tuple[int, float]], vectorizer: Vectorizer) -> csr_matrix:
     """Return the features of a document, a row of length 1, with those of further words, and length 1 again."""
     # A word that occurs once has the value idf / length. That is the word of the smallest value relative to idf.
     length = float((vectorizer.idf[row.indices] / row.data).max())
@@ -312,7 +314,10 @@ def _or_empty(matrix: csr_matrix | None, n: int, n_columns: int) -> csr_matrix:
 
 
 def _stored(name: str, matrix: csr_matrix, values: bool = True) -> Arrays:
-    found: Arrays = {f"{name}.indptr": matrix.indptr.astype(np.int64), f"{name}.indices": matrix.indices.astype(np.int32)}
+    found: Arrays = {
+        f"{name}.indptr": matrix.indptr.astype(np.int64),
+        f"{name}.indices": matrix.indices.astype(np.int32),
+    }
     return found | ({f"{name}.values": matrix.data.astype(np.float16)} if values else {})
 
 

@@ -85,7 +85,7 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
     with blas.on_one_thread():
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
-        measured, observed = measure(model, new.known_X, new.Y, new.own)
+        measured, observed = measure(model, new.old_features, new.Y, new.own)
         lesson, kept = _without_memory(model, new) if kept is None else _with_memory(model, kept, new)
         recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
     n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
@@ -116,7 +116,7 @@ def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
 def _without_memory(model: Model, new: Incoming) -> tuple[Lesson, None]:
     """Return the lesson of new documents alone."""
     names = all_names(names_of_new_labels(model, None, new.vectorizer, new.new_labels))
-    data, n_earlier = rehearsal.data(model, new.X, new.Y, new.known_X, new.own)
+    data, n_earlier = rehearsal.data(model, new.X, new.Y, new.old_features, new.own)
     fresh, nearest = _fresh(model, new)
     labels = np.unique(new.Y.indices).astype(np.int32)
     frequency = _frequency(model, new)
@@ -185,7 +185,7 @@ def _fresh(model: Model, new: Incoming) -> tuple[NDArray[np.int32], NDArray[np.i
     view = model.views.get("linear")
     if not len(fresh) or not isinstance(view, LinearView):
         return fresh, np.zeros(len(fresh), dtype=np.int32)
-    centroids = csr_matrix(label_centroids(new.known_X, csr_matrix(new.Y[:, fresh]))).astype(np.float32)
+    centroids = csr_matrix(label_centroids(new.old_features, csr_matrix(new.Y[:, fresh]))).astype(np.float32)
     none, allowed = np.empty((len(fresh), 0), dtype=np.int32), has_documents[: model.n_labels]
     found = search(view.index, Batch(centroids), 1, none, allowed)[0].ravel()
     # A label that shares no word with any other gets the first one.
@@ -198,8 +198,8 @@ def _hard_negatives(model: Model, kept: KeptData, new: Incoming) -> NDArray[np.i
     if clusters is None or not isinstance(view, LinearView):
         return None
     width = clusters.of_document.shape[1]
-    none = np.empty((new.known_X.shape[0], 0), dtype=np.int32)
-    labels, margins, _ = search(view.index, Batch(new.known_X), _LABELS_PER_CLUSTER * width, none)
+    none = np.empty((new.old_features.shape[0], 0), dtype=np.int32)
+    labels, margins, _ = search(view.index, Batch(new.old_features), _LABELS_PER_CLUSTER * width, none)
     order = np.lexsort((labels, -margins, labels < 0), axis=1)
     ranked = np.take_along_axis(labels, order, axis=1)
     found = np.zeros((len(ranked), width), dtype=np.int32)

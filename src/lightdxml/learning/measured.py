@@ -66,7 +66,9 @@ class Observed:
         return Observed(no_labels, no_labels, dict.fromkeys(views, no_scores), csr_matrix((0, 1), dtype=np.float32))
 
     @staticmethod
-    def of(candidates: Candidates, log_odds: NDArray[np.float64], frequency: NDArray[np.int32], Y: csr_matrix) -> Observed:
+    def of(
+        candidates: Candidates, log_odds: NDArray[np.float64], frequency: NDArray[np.int32], Y: csr_matrix
+    ) -> Observed:
         """Return the best candidates of documents, which have these labels; `frequency` is that of every label."""
         labels = candidates.labels
         order = np.lexsort((labels, -log_odds, labels < 0), axis=1)[:, :DEPTH]
@@ -85,7 +87,9 @@ class Observed:
     def joined(self, other: Observed) -> Observed:
         """Return these documents and others, observed by the same views."""
         n_labels = max(self.Y.shape[1], other.Y.shape[1])
-        Y = [csr_matrix((one.data, one.indices, one.indptr), shape=(one.shape[0], n_labels)) for one in (self.Y, other.Y)]
+        Y = [
+            csr_matrix((one.data, one.indices, one.indptr), shape=(one.shape[0], n_labels)) for one in (self.Y, other.Y)
+        ]
         scores = {
             name: np.concatenate([self.log_scores[name], one]) if len(self) else one
             for name, one in other.log_scores.items()
@@ -135,11 +139,14 @@ class Recent:
         Those of the latest documents.
     since
         How many documents have come since weights and probabilities were fitted.
+    trained
+        The number of documents of training; 0 if it is not known.
     """
 
     validation: Observed = field(default_factory=Observed.none)
     latest: Observed = field(default_factory=Observed.none)
     since: int = 0
+    trained: int = 0
 
     def extended(self, other: Observed) -> Recent:
         """Return the observations with those of further documents, without the oldest ones."""
@@ -150,25 +157,35 @@ class Recent:
         """Return a model with weights and probabilities that fit these documents, once there are enough new ones."""
         if self.since < ENOUGH:
             return self, model
-        every = self.latest if not len(self.validation) else self.validation.joined(self.latest)
-        return replace(self, since=0), _fitted(model, every)
+        return replace(self, since=0), _fitted(model, self._fair_share(model.n_documents))
+
+    def _fair_share(self, n_documents: int) -> Observed:
+        """Return validation documents, and as many of the latest ones as there are documents learned after training.
+
+        The latest documents may be about something else than most others, and must not count more than they are.
+        """
+        if not len(self.validation) or not self.trained:
+            return self.latest
+        wanted = len(self.validation) * (n_documents - self.trained) / self.trained
+        step = max(1, round(len(self.latest) / max(1.0, wanted)))
+        return self.validation.joined(self.latest.rows(slice(None, None, step)))
 
     def arrays(self) -> Arrays:
         """Return all arrays by name."""
         return {
             **self.validation.arrays("validation"),
             **self.latest.arrays("latest"),
-            "since": np.array([self.since], dtype=np.int64),
+            "since": np.array([self.since, self.trained], dtype=np.int64),
         }
 
     @staticmethod
     def restore(arrays: Arrays, views: Sequence[str], n_labels: int) -> Recent:
         """Return what these arrays make up; raise a `ValueError` if they cannot."""
-        since = int(expect(arrays["since"], "since", (1,), np.int64)[0])
-        if not 0 <= since <= ENOUGH:
+        since, trained = expect(arrays["since"], "since", (2,), np.int64).tolist()
+        if not 0 <= since <= ENOUGH or trained < 0:
             raise ValueError(f"it has {since} documents since its probabilities were fitted")
-        parts = (Observed.restore(arrays, part, views, n_labels) for part in ("validation", "latest"))
-        return Recent(*parts, since)
+        validation, latest = (Observed.restore(arrays, part, views, n_labels) for part in ("validation", "latest"))
+        return Recent(validation, latest, since, trained)
 
 
 def _fitted(model: Model, observed: Observed) -> Model:
@@ -208,9 +225,7 @@ def _shift(model: Model, observed: Observed, log_odds: NDArray[np.float64]) -> T
     return TailShift(*choose.best_strengths(curve, len(observed) >= model.config.blend.min_documents))
 
 
-def measure(
-    model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None
-) -> tuple[Measured, Observed]:
+def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None) -> tuple[Measured, Observed]:
     """Return how well a model does on documents, which may have labels that it does not know, and what it says."""
     observed, ranked = Observed.none(list(model.views)), []
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):

@@ -24,7 +24,7 @@ class Rare(NamedTuple):
     """A rare word: the number of documents that have it, how often it occurs in them, and one of these documents."""
 
     documents: int
-    count: int
+    occurrences: int
     document: int
 
 
@@ -60,13 +60,13 @@ def rare_words(texts: Texts | Sequence[str], vectorizer: Vectorizer) -> RareWord
     >>> texts = ["a black cat", "a white cat", "a cat"]
     >>> vectorizer, _ = tfidf.fit(texts)
     >>> rare_words(texts, vectorizer).words
-    {'black': Rare(documents=1, count=1, document=0), 'white': Rare(documents=1, count=1, document=1)}
+    {'black': Rare(documents=1, occurrences=1, document=0), 'white': Rare(documents=1, occurrences=1, document=1)}
     """
     settings, found = vectorizer.settings, count_words(texts, vectorizer.settings)
     known = set(vectorizer.vocabulary)
     # If the vocabulary is full, rare words must become as frequent as its rarest one.
     is_full = len(known) >= settings.max_features
-    counts = [found[word].count for word in known if word in found] if is_full else []
+    counts = [found[word].occurrences for word in known if word in found] if is_full else []
     words = {word: rare for word, rare in found.items() if word not in known}
     return RareWords(words, min(counts, default=1))
 
@@ -116,7 +116,7 @@ def join(
             continue
         before = rare.words.get(word)
         earlier = before or Rare(0, 0, first + new.document)
-        documents, count = earlier.documents + new.documents, earlier.count + new.count
+        documents, count = earlier.documents + new.documents, earlier.occurrences + new.occurrences
         if documents >= settings.min_df and count >= rare.min_count and len(joined) < room:
             joined.append(Joined(word, documents, before))
             still.pop(word, None)

@@ -1,4 +1,4 @@
-"""What a trained model learns: new documents, next to those that it was trained on or to what its weights say of them."""
+"""What a trained model learns: new documents, next to those of training or to what its weights say of them."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ class Lesson:
     @cached_property
     def anew(self) -> NDArray[np.int32]:
         """Those of the labels that are trained from scratch: many of their documents are new, or they have changed."""
-        new = np.bincount(self.new_Y.indices, minlength=self.n_labels)[self.labels]
+        new = np.bincount(self.new_labels.indices, minlength=self.n_labels)[self.labels]
         is_anew = new >= _MANY * self.frequency[self.labels] if self.remembers else new == self.frequency[self.labels]
-        gone = [] if self.removed is None else self.removed[1].indices
-        named = [] if self.added_names is None else self.added_names.labels
-        merged = [label for pair in self.merged for label in pair]
-        return self.labels[is_anew | np.isin(self.labels, np.concatenate([gone, named, merged]))]
+        gone: list[int] = [] if self.removed is None else self.removed[1].indices.tolist()
+        named = [] if self.added_names is None else self.added_names.labels.tolist()
+        changed = [*gone, *named, *(label for pair in self.merged for label in pair)]
+        return self.labels[is_anew | np.isin(self.labels, changed)]
 
     @cached_property
     def earlier(self) -> TrainingData:
@@ -118,12 +118,12 @@ class Lesson:
         return int(self.data.X.shape[1])
 
     @cached_property
-    def new_X(self) -> csr_matrix:
+    def new_features(self) -> csr_matrix:
         """The features of the new documents."""
         return self.data.X[self.n_earlier :]
 
     @cached_property
-    def new_Y(self) -> csr_matrix:
+    def new_labels(self) -> csr_matrix:
         """The labels of the new documents."""
         return self.data.Y[self.n_earlier :]
 

@@ -70,7 +70,8 @@ def _weights_of_new(
     mean = wanted.mean(axis=0)
     normal = given.T @ given + _RIDGE * np.eye(given.shape[1])
     slopes = np.linalg.solve(normal, given.T @ (wanted - mean))
-    return (mean + _inputs(encoder, lesson, fresh) @ slopes).astype(np.float32)
+    found: NDArray[np.float32] = (mean + _inputs(encoder, lesson, fresh) @ slopes).astype(np.float32)
+    return found
 
 
 def _inputs(encoder: Encoder, lesson: Lesson, labels: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -82,7 +82,7 @@ def solved_again(
     is_anew = np.isin(numbers, anew)
     # What documents add to a label that is one of them is left out.
     own = None if classes.prior is None else lesson.data.own_document
-    parts = []
+    few, seed, parts = replace(solver, max_iter=_PASSES, hard=_HARD), lesson.config.random_state, []
     for some, anchors in (
         (numbers[is_anew], {"prior": classes.prior}),
         (numbers[~is_anew], _anchors(lesson, index, numbers[~is_anew], classes, solver.bias)),
@@ -90,8 +90,7 @@ def solved_again(
         if len(some):
             problem = Problem(
                 solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
-                classes.groups.members, cost, replace(solver, max_iter=_PASSES, hard=_HARD), lesson.config.random_state, own=own,
-                **anchors,
+                classes.groups.members, cost, few, seed, own=own, **anchors,
             )  # fmt: skip
             parts.append(solve(problem))
     return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, joined(parts))

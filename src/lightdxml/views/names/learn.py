@@ -20,7 +20,7 @@ from lightdxml.views.names.scorer import AMBIGUITY, TERMS
 def learn(view: NamesView, lesson: Lesson) -> NamesView:
     """Return the view with counts of all documents and with added names; the scorer stays as it is."""
     names = known_names(view, lesson.n_features)
-    counts = view.occurrences + count(names, lesson.new_X, csr_matrix(lesson.new_Y.T))
+    counts = view.occurrences + count(names, lesson.new_features, csr_matrix(lesson.new_labels.T))
     if lesson.removed is not None:
         X, Y = lesson.removed
         counts = counts.less(count(names, X, csr_matrix(Y.T)))
@@ -58,7 +58,7 @@ def _counts_of_added(added: NameForms, lesson: Lesson) -> Occurrences:
     data = lesson.data
     X, label_documents = data.X, data.label_to_docs
     if not lesson.remembers:
-        X, label_documents = lesson.new_X, csr_matrix(lesson.new_Y.T)
+        X, label_documents = lesson.new_features, csr_matrix(lesson.new_labels.T)
     # Without the terms of no name, which are most of them.
     is_used = np.zeros(X.shape[1], dtype=np.bool_)
     is_used[added.terms.indices] = True

@@ -35,9 +35,7 @@ def _learned(tree: LabelTree, lesson: Lesson) -> LabelTree:
     return LabelTree(clusters, solved_again(lesson, tree.labels, labels, lesson.anew, cost, SOLVER), paths)
 
 
-def _learned_clusters(
-    index: InvertedIndex, paths: NDArray[np.int32], lesson: Lesson, first_new: int
-) -> InvertedIndex:
+def _learned_clusters(index: InvertedIndex, paths: NDArray[np.int32], lesson: Lesson, first_new: int) -> InvertedIndex:
     """Return the classifiers of the clusters above the labels of all documents from `first_new` on, solved again."""
     labels, n_nodes = np.unique(lesson.data.Y[first_new:].indices), len(index.biases)
     parents, members = np.zeros(n_nodes, dtype=np.int32), _root(lesson)
