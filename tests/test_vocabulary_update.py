@@ -153,7 +153,7 @@ def test_training_data_get_the_words_names_and_labels_of_the_new_vocabulary(hard
     texts = [f"the {name} noise{i % 7}" for i in range(20) for name in ANIMALS]
     texts[3] += " tractor"
     labels = [[f"urn:{name}"] for _ in range(20) for name in ANIMALS]
-    options = {"linear.work": 0, "linear.min_clusters": 2} if hard_negatives else {}
+    options = {"linear.work": 0, "linear.min_clusters": 2, "tree.branching": 2} if hard_negatives else {}
     trained = LightDXML("fast", options=options)
     trained.fit(texts, labels, vocabulary=Vocabulary(OLD), keep_training_data=True)
     before = trained._learner.kept

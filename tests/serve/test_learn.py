@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import requests
 from annif_client import AnnifClient
 
-from lightdxml import LightDXML
+from lightdxml import LightDXML, Predictor
 from lightdxml.learning.folder import ModelFolder
 from lightdxml.serve import registry
 from lightdxml.serve.registry import load_served_model
@@ -96,7 +97,11 @@ def test_a_model_learns_a_new_label_and_is_served_at_once(school: Running, folde
     assert best(school) == "horse"
     assert found["version"] != before.version
     assert found["version"] == school.get("/api/models/pets").json()["version"]
-    assert found["version"] == load_served_model("pets", folder).version, "a restart changes no version"
+    stored = load_served_model("pets", folder)
+    assert found["version"] == stored.version, "a restart changes no version"
+    ranked = [Predictor(one.model).rank(["a cat on a horse"], 4) for one in (stored, school.service.models["pets"])]
+    for one, other in zip(*ranked, strict=True):
+        np.testing.assert_array_equal(one, other)
     assert school.get("/api/models/pets").json()["documents"] == 50
 
 
