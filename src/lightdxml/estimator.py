@@ -357,11 +357,8 @@ class LightDXML(BaseEstimator):
                     self._take(kept, names, are_integers, vectorizer, [*history.entries, *error.history])
                 raise
         self._take(replace(model, **about), names, are_integers, vectorizer, [*history.entries, *entries])
-        self._learner = Learner(self.model_)
         if keeper is not None:
             self._learner = Learner(self.model_, keeper.data, keeper.recent)
-        self._journal = Journal()
-        self._folder: Path | None = None
         return self
 
     def _take(
@@ -374,6 +371,8 @@ class LightDXML(BaseEstimator):
         self.model_ = replace(model, vectorizer=vectorizer, word_vectors=word_vectors)
         self.history_ = history
         self.n_features_in_ = model.n_features
+        self._learner, self._journal = Learner(self.model_), Journal()
+        self._folder: Path | None = None
 
     def learn(
         self, X: Any, y: Any, *, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
@@ -432,16 +431,25 @@ class LightDXML(BaseEstimator):
         return drift(self._trained(), self._journal.entries)
 
     def _apply(self, operation: Operation) -> LightDXML:
-        if self._folder is not None:
-            # What a model needs to learn is read when it learns for the first time.
-            opened, self._folder = read(self._folder), None
-            self._learner, self._journal = replace(opened.learner, model=self.model_), opened.journal
+        learner = self._known_learner()
         with parallel.use_threads(threads_of(self.n_jobs)):
-            self._learner, entry = changed(self._learner, self._journal, operation)
+            self._learner, entry = changed(learner, self._journal, operation)
         self._journal = self._journal.with_entry(entry)
         self.model_ = self._learner.model
         self.n_features_in_ = self.model_.n_features
         return self
+
+    def _known_learner(self) -> Learner:
+        """Return the model with what it needs to learn, which is read when it is needed for the first time."""
+        model = self._trained()
+        if self._folder is not None:
+            opened, self._folder = read(self._folder), None
+            self._learner, self._journal = opened.learner, opened.journal
+        kept = self._learner.kept
+        if kept is not None:
+            # The model may have got another vocabulary.
+            kept = kept.widened(model.n_features, model.n_labels)
+        return replace(self._learner, model=model, kept=kept)
 
     def predict(self, X: Any, k: int | None = None, **options: Unpack[RankOptions]) -> Any:
         """Return the labels of each document: see `Predictor.predict`."""
@@ -515,11 +523,7 @@ class LightDXML(BaseEstimator):
 
     def save(self, folder: str | Path) -> None:
         """Write the model into a folder."""
-        model = self._trained()
-        if self._folder is not None:
-            opened = read(self._folder)
-            self._learner, self._journal, self._folder = opened.learner, opened.journal, None
-        learner = replace(self._learner, model=model)
+        learner = self._known_learner()
         save(Path(folder), learner, self._journal, self.history_)
 
     def __sklearn_tags__(self) -> Any:

@@ -42,7 +42,7 @@ def main() -> None:
             trials.two_lessons,
             trials.replays,
         ):
-            name = getattr(trial, "func", trial).__name__
+            name = (trial.func if isinstance(trial, partial) else trial).__name__
             if arguments.only is not None and name not in arguments.only.split(","):
                 continue
             outcome = trial(lab)

@@ -128,13 +128,10 @@ def test_the_original_stays_as_it_is_if_the_result_goes_elsewhere(pets: Path, tm
 
 def test_a_change_that_fails_changes_nothing(pets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = content_of(pets)
-    for change in (
-        lambda one: one.retire(["horses"]),
-        lambda one: one.merge("cat", "cat"),
-        lambda one: one.forget(["x"]),
-    ):
-        with pytest.raises(ValueError, match=r"no label 'horses'|merged with itself|has the id 'x'"):
-            change(ModelFolder(pets))
+    with pytest.raises(ValueError, match="no label 'horses'"):
+        ModelFolder(pets).retire(["horses"])
+    with pytest.raises(ValueError, match="merged with itself"):
+        ModelFolder(pets).merge("cat", "cat")
 
     def fail(*_: object) -> None:
         raise OSError("the disk is full")

@@ -264,3 +264,16 @@ def test_documents_without_labels_or_known_words_are_learned_too() -> None:
     model.learn(["", "the cat", "qqq"], [["cat"], [], ["dog"]])
     assert model.model_.n_documents == 103
     assert model.predict("the cat", k=1) == ["cat"]
+
+
+@MEMORY
+def test_a_label_that_was_suggested_wrongly_learns_that(remembers: bool) -> None:
+    model = trained(remembers)
+    text = "the cat noise1 noise2 puppet"
+    cat = (model.model_.label_names or []).index("cat")
+    before = model.scores([text], k=6)[0, cat]
+    assert before > 0.5
+    model.learn([f"the cat noise1 noise2 puppet show {i}" for i in range(5)], [["toy"]] * 5)
+    assert model.predict(text, k=1) == ["toy"]
+    assert model.scores([text], k=7)[0, cat] < before
+    assert model.predict("the cat noise3", k=1) == ["cat"]

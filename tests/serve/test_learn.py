@@ -271,9 +271,12 @@ def test_what_was_learned_here_is_not_loaded_again_and_what_was_learned_elsewher
     school: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[str] = []
-    monkeypatch.setattr(
-        registry, "load_served_model", lambda name, place: loaded.append(name) or load_served_model(name, place)
-    )
+
+    def load_again(name: str, place: Path) -> registry.ServedModel:
+        loaded.append(name)
+        return load_served_model(name, place)
+
+    monkeypatch.setattr(registry, "load_served_model", load_again)
     teach(school, HORSE)
     assert school.service.models.reload() == []
     assert loaded == []
@@ -327,7 +330,7 @@ def test_a_model_that_cannot_be_replaced_cannot_learn(folder: Path, monkeypatch:
     from lightdxml.cli import serve
 
     serve._check_writable([folder])
-    monkeypatch.setattr(serve.os, "access", lambda *_: False)
+    monkeypatch.setattr("os.access", lambda *_: False)
     with pytest.raises(ValueError, match=r"pets cannot learn: .* is not writable"):
         serve._check_writable([folder])
 

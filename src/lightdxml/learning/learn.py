@@ -85,8 +85,11 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
     with blas.on_one_thread():
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
-        measured, observed = measure(model, new.old_features, new.Y, new.own)
-        lesson, kept = _without_memory(model, new) if kept is None else _with_memory(model, kept, new)
+        measured, observed, mistaken = measure(model, new.old_features, new.Y, new.own)
+        if kept is None:
+            lesson = _without_memory(model, new, mistaken)
+        else:
+            lesson, kept = _with_memory(model, kept, new, mistaken)
         recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
     n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
     figures = Learned(
@@ -113,17 +116,17 @@ def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
     )
 
 
-def _without_memory(model: Model, new: Incoming) -> tuple[Lesson, None]:
+def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) -> Lesson:
     """Return the lesson of new documents alone."""
     names = all_names(names_of_new_labels(model, None, new.vectorizer, new.new_labels))
     data, n_earlier = rehearsal.data(model, new.X, new.Y, new.old_features, new.own)
     fresh, nearest = _fresh(model, new)
-    labels = np.unique(new.Y.indices).astype(np.int32)
+    labels = np.union1d(new.Y.indices, mistaken).astype(np.int32)
     frequency = _frequency(model, new)
-    return Lesson(data, n_earlier, False, labels, fresh, nearest, frequency, model.config, names), None
+    return Lesson(data, n_earlier, False, labels, fresh, nearest, frequency, model.config, names)
 
 
-def _with_memory(model: Model, kept: KeptData, new: Incoming) -> tuple[Lesson, KeptData]:
+def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[np.int32]) -> tuple[Lesson, KeptData]:
     """Return the lesson of new documents next to those that were kept, and all of them."""
     n_features, n_labels = new.X.shape[1], new.Y.shape[1]
     names: list[NameForms | None] = [*names_of_new_labels(model, kept, new.vectorizer, new.new_labels)]
@@ -131,7 +134,7 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming) -> tuple[Lesson, K
     if new.vectorizer is not None and new.rare is not None:
         kept = replace(kept.with_late_words(new.joined, new.vectorizer), rare=new.rare)
     rows, removed, frequency = rows_of_ids(kept, new.documents.ids), None, _frequency(model, new)
-    labels = new.Y.indices
+    labels = np.concatenate([new.Y.indices, mistaken])
     if len(rows):
         removed = kept.X[rows], kept.Y[rows]
         labels = np.concatenate([labels, removed[1].indices])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from lightdxml.views.base import Batch, View, expect, in_range, is_indptr
 # Documents since the last calibration that are enough for the next one, and the latest ones that it is fitted to.
 ENOUGH, LATEST = 500, 2000
 _CUTS, _DOCUMENTS = (1, 3, 5), 2048
+# The probability from which on a wrong label counts as a mistake to learn from.
+_LIKELY = 0.5
 _METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
 
 
@@ -33,6 +35,14 @@ class Measured:
 
     documents: int
     metrics: dict[str, float]
+
+
+class Measurement(NamedTuple):
+    """How well a model does on documents, what it says about them, and the labels that it takes for right wrongly."""
+
+    measured: Measured
+    observed: Observed
+    mistaken: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +235,29 @@ def _shift(model: Model, observed: Observed, log_odds: NDArray[np.float64]) -> T
     return TailShift(*choose.best_strengths(curve, len(observed) >= model.config.blend.min_documents))
 
 
-def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None) -> tuple[Measured, Observed]:
+def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None) -> Measurement:
     """Return how well a model does on documents, which may have labels that it does not know, and what it says."""
-    observed, ranked = Observed.none(list(model.views)), []
+    observed, ranked, mistaken = Observed.none(list(model.views)), [], []
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         batch = Batch(X[start:stop], None if own is None else own[start:stop], model.allowed)
         candidates = find_candidates(model.views, batch)
         candidates.labels[np.diff(batch.X.indptr) == 0] = -1
         log_odds = model.blend.log_odds(candidates.log_scores, model.label_groups[candidates.labels])
         observed = observed.joined(Observed.of(candidates, log_odds, model.label_frequency, Y[start:stop]))
-        ranked.append(best_labels(model, candidates, max(_CUTS))[0])
+        best, probability = best_labels(model, candidates, max(_CUTS))
+        wrong = (best >= 0) & (probability >= _LIKELY) & ~_are_right(best, Y[start:stop])
+        ranked.append(best)
+        mistaken.append(best[wrong])
     found = evaluate(Y, np.concatenate(ranked), k=_CUTS)
-    return Measured(X.shape[0], {name: found[name] for name in _METRICS}), observed
+    measured = Measured(X.shape[0], {name: found[name] for name in _METRICS})
+    return Measurement(measured, observed, np.unique(np.concatenate(mistaken)).astype(np.int32))
+
+
+def _are_right(labels: NDArray[np.int32], Y: csr_matrix) -> NDArray[np.bool_]:
+    """Return whether documents have these labels, documents × labels."""
+    rows = np.repeat(np.arange(len(labels)), labels.shape[1])
+    found = np.asarray(Y[rows, np.maximum(labels, 0).ravel()]).ravel()
+    return found.reshape(labels.shape) > 0
 
 
 def observed_in_training(
