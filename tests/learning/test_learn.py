@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML
+from lightdxml import LightDXML, load
 from lightdxml.data.dataset import Texts
 from lightdxml.kernels import parallel
 from lightdxml.learning.measured import ENOUGH
@@ -277,3 +278,20 @@ def test_a_label_that_was_suggested_wrongly_learns_that(remembers: bool) -> None
     assert model.predict(text, k=1) == ["toy"]
     assert model.scores([text], k=7)[0, cat] < before
     assert model.predict("the cat noise3", k=1) == ["cat"]
+
+
+def test_a_word_of_a_document_that_is_corrected_is_not_counted_twice() -> None:
+    model = trained()
+    for _ in range(2):
+        model.learn(["a cat with whiskers"], [["cat"]], ids=["w"])
+    assert model.model_.vectorizer is not None
+    assert "whiskers" not in model.model_.vectorizer.vocabulary
+
+
+def test_a_model_with_more_clusters_than_labels_can_be_saved(tmp_path: Path) -> None:
+    texts, labels = zoo(100)
+    options = {"linear.work": 0, "linear.min_clusters": 2}
+    model = LightDXML("fast", options=options).fit(texts, labels, keep_training_data=True)
+    model.save(tmp_path / "zoo")
+    again = load(tmp_path / "zoo").learn(*zoo(10, ["cat", "zebra"]))
+    assert again.predict("a zebra", k=1) == ["zebra"]

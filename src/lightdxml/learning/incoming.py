@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.data.dataset import Texts
 from lightdxml.data.own_labels import own_labels
 from lightdxml.learning.documents import LabeledDocuments, columns_of
 from lightdxml.learning.kept import KeptData, rounded
 from lightdxml.model.model import Model
 from lightdxml.text import rare, tfidf
-from lightdxml.text.rare import Joined, RareWords
+from lightdxml.text.rare import Joined, Rare, RareWords
 from lightdxml.text.tfidf import Vectorizer
 
 
@@ -67,7 +68,7 @@ class Incoming:
         assert model.vectorizer is not None
         assert documents.texts is not None
         old_features = rounded(tfidf.transform(model.vectorizer, documents.texts))
-        counted = rare.count_words(documents.texts, model.vectorizer.settings)
+        counted = _new_words(documents, documents.texts, model.vectorizer, kept)
         known = set(model.vectorizer.vocabulary)
         n_words = sum(one.occurrences for one in counted.values())
         n_unknown = sum(one.occurrences for word, one in counted.items() if word not in known)
@@ -77,6 +78,19 @@ class Incoming:
         X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else old_features
         share = n_unknown / max(1, n_words)
         return Incoming(documents, old_features, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
+
+
+def _new_words(
+    documents: LabeledDocuments, texts: Texts, vectorizer: Vectorizer, kept: KeptData | None
+) -> dict[str, Rare]:
+    """Return the words of documents; those of documents that are corrected were counted when they came."""
+    known = set() if kept is None else set(kept.ids) - {""}
+    ids = documents.ids or [""] * len(documents)
+    rows = np.array([row for row, one in enumerate(ids) if one not in known], dtype=np.int64)
+    if len(rows) == len(documents):
+        return rare.count_words(texts, vectorizer.settings)
+    counted = rare.count_words(texts.take(rows), vectorizer.settings)
+    return {word: one._replace(document=int(rows[one.document])) for word, one in counted.items()}
 
 
 def new_ids(model: Model, names: Sequence[str]) -> dict[str, int]:

@@ -20,6 +20,8 @@ from lightdxml.views.lesson import Clusters
 from lightdxml.views.linear.solver import Documents
 from lightdxml.views.names.forms import NameForms
 
+_MOST_CLUSTERS = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class KeptData:
@@ -234,7 +236,9 @@ def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_label
         found = arrays["clusters.of_document"]
         width = found.shape[1] if found.ndim == 2 else 0
         expect(found, "clusters.of_document", (n, width), np.uint16, np.int32)
-        if not in_range(of_label, -1, n_labels) or not in_range(found, 0, n_labels):
+        # A tree may have more clusters than labels.
+        most = max(_MOST_CLUSTERS, 2 * n_labels)
+        if not in_range(of_label, -1, most) or not in_range(found, 0, most):
             raise ValueError("its training data have clusters that do not exist")
         clusters = Clusters(np.array(of_label), found.astype(np.int32))
     if "label_encoder.0" in arrays:

@@ -20,9 +20,9 @@ from lightdxml.views.linear.train import raised
 from lightdxml.views.tree.clustering import some_centroids
 
 # Passes over the documents of a label, at most: fewer than in training, because the labels next to it are trained.
-_PASSES = 10
+_PASSES = 8
 # By how much documents must miss the margin to be visited in most of these passes.
-_HARD = 0.1
+_HARD = 0.3
 
 
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
