@@ -545,7 +545,9 @@ def test_a_person_accepts_rejects_and_adds_labels_and_sees_what_the_model_learne
     classroom.one("#label").send_keys(" <i>horse</i> ", Keys.ENTER, "mistake", Keys.ENTER)
     assert classroom.texts("#added bdi") == ["<i>horse</i>", "mistake"]
     classroom.one("#added [aria-label='Remove mistake']").click()
-    assert learn(classroom).startswith("Learned: 2 labels trained again (1 new) in ")
+    assert learn(classroom).startswith("Learned: 3 labels trained again (1 new) in "), (
+        "two were named, one was rejected"
+    )
     assert set(classroom.names()[:2]) == {"cat", "<i>horse</i>"}
     assert f"was {before:.2f}" in classroom.texts(".was")
     assert classroom.text("#about") == "things: 8 labels, 76 training documents"
