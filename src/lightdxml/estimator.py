@@ -30,6 +30,7 @@ from lightdxml.learning.folder import Journal, changed, read, save
 from lightdxml.learning.journal import Operation
 from lightdxml.learning.keep import Keeper, expected_bytes, kept_data
 from lightdxml.learning.learn import Learner
+from lightdxml.learning.stored import stamp
 from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
@@ -52,7 +53,6 @@ from lightdxml.validation import (
     check_trainable,
     matrix_of,
     rows_of,
-    split_rows,
     texts_of,
 )
 
@@ -338,9 +338,10 @@ class LightDXML(BaseEstimator):
                         X, labels, texts=texts, vectorizer=vectorizer, ids=ids, names=forms, label_words=label_words,
                         feature_names=feature_names, own=None if own is None else own[0], weights=weights,
                     )  # fmt: skip
-                rows = split_rows(labels, config) if dev is None else None
-                keeper = Keeper(remembered, None if rows is None else np.concatenate(rows))
+                keeper = Keeper(remembered)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
+            if keeper is not None and prepared.rows is not None:
+                keeper.rows = np.concatenate(prepared.rows)
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
             about |= {"language": self.language or None, "trained_on": fingerprints.kept(seen)}
@@ -373,6 +374,7 @@ class LightDXML(BaseEstimator):
         self.n_features_in_ = model.n_features
         self._learner, self._journal = Learner(self.model_), Journal()
         self._folder: Path | None = None
+        self._stamp: tuple[int, int] | None = None
 
     def learn(
         self, X: Any, y: Any, *, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
@@ -387,7 +389,8 @@ class LightDXML(BaseEstimator):
         X, y
             Documents and labels, in the form of `fit`.
         ids
-            The ids of the documents. A document with the id of one that was learned before replaces it.
+            The ids of the documents, each once. A document with the id of one that was learned before replaces it, if
+            the training data were kept.
         label_names
             The names of a matrix's columns.
 
@@ -443,6 +446,8 @@ class LightDXML(BaseEstimator):
         """Return the model with what it needs to learn, which is read when it is needed for the first time."""
         model = self._trained()
         if self._folder is not None:
+            if stamp(self._folder) != self._stamp:
+                raise ValueError(f"{self._folder} was changed since it was loaded: load it again")
             opened, self._folder = read(self._folder), None
             self._learner, self._journal = opened.learner, opened.journal
         kept = self._learner.kept
@@ -545,11 +550,15 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
         Whether to compare every byte with the model's checksums first; False is faster for large models.
     """
     estimator = LightDXML()
+    # If it is replaced right now, it is said so when the model learns.
+    mark = stamp(Path(folder)) if (Path(folder) / store.LEARNING).is_dir() else None
     stored = store.load(Path(folder), verify=verify)
     model = estimator.model_ = stored.model
     estimator.history_ = stored.history
     estimator._learner, estimator._journal = Learner(model), Journal()
-    estimator._folder = Path(folder) if (Path(folder) / store.LEARNING).is_dir() else None
+    estimator._folder = None
+    if (Path(folder) / store.LEARNING).is_dir():
+        estimator._folder, estimator._stamp = Path(folder), mark
     estimator.n_features_in_ = model.n_features
     values = {name: value for name, _, value in walk(model.config)}
     short = {name: values.pop(SHORT_NAMES.get(name, name)) for name in _SETTINGS}

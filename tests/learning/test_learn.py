@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml import LightDXML, load
+from lightdxml import LightDXML, ModelFolder, Vocabulary, load
 from lightdxml.data.dataset import Texts
+from lightdxml.data.vocabulary import Concept
 from lightdxml.kernels import parallel
 from lightdxml.learning.measured import ENOUGH
+from lightdxml.model import fingerprints
+from lightdxml.validation import check_features
+from lightdxml.vocabulary_update import update_vocabulary
 from tests.support.configs import FOUR_VIEWS
 from tests.support.data import topics, words
 
@@ -257,6 +261,8 @@ def test_bad_lessons_are_refused_and_change_nothing() -> None:
             model.learn(X, y)
     with pytest.raises(ValueError, match="ids and y"):
         model.learn(["a cat"], [["cat"]], ids=["1", "2"])
+    with pytest.raises(ValueError, match="1 ids occur twice, such as '1': give each document once"):
+        model.learn(["a cat", "a dog"], [["cat"], ["dog"]], ids=["1", "1"])
     assert model.model_ is before
 
 
@@ -295,3 +301,62 @@ def test_a_model_with_more_clusters_than_labels_can_be_saved(tmp_path: Path) -> 
     model.save(tmp_path / "zoo")
     again = load(tmp_path / "zoo").learn(*zoo(10, ["cat", "zebra"]))
     assert again.predict("a zebra", k=1) == ["zebra"]
+
+
+def test_a_mistyped_number_of_a_label_is_refused() -> None:
+    X, Y = topics(100)
+    model = LightDXML("fast").fit(X, Y, keep_training_data=True)
+    with pytest.raises(ValueError, match="label 2000000000 is far beyond the 12 labels of the model"):
+        model.learn(X[:1], [[2_000_000_000]])
+
+
+@pytest.mark.parametrize("options", [{}, {"linear.work": 0, "linear.min_clusters": 2}])
+def test_a_label_without_documents_takes_those_of_another_one(options: dict[str, object]) -> None:
+    texts, labels = zoo(100)
+    concepts = Vocabulary([Concept(f"urn:{one}", {"en": (one,)}) for one in [*ANIMALS, "zebra"]])
+    uris = [[f"urn:{one}" for one in row] for row in labels]
+    model = LightDXML("fast", options=options).fit(texts, uris, vocabulary=concepts, keep_training_data=True)
+    model.merge("urn:goat", "urn:zebra")
+    assert model.predict("a goat", k=1) == ["urn:zebra"]
+
+
+def test_a_model_with_another_vocabulary_learns_and_is_saved(tmp_path: Path) -> None:
+    texts, labels = zoo(100)
+    concepts = [Concept(f"urn:{one}", {"en": (one,)}) for one in [*ANIMALS, "zebra", "lion"]]
+    uris = [[f"urn:{one}" for one in row] for row in labels]
+    options = {"linear.work": 0, "linear.min_clusters": 2}
+    model = LightDXML("fast", options=options).fit(
+        texts, uris, vocabulary=Vocabulary(concepts[:-1]), keep_training_data=True
+    )
+    model.model_, _ = update_vocabulary(model.model_, Vocabulary(concepts))
+    model.save(tmp_path / "zoo")
+    again = load(tmp_path / "zoo").learn(["a lion noise1", "the lion noise2"], [["urn:lion"]] * 2)
+    assert again.predict("a lion", k=1) == ["urn:lion"]
+
+
+def test_clusters_of_documents_are_their_own_whatever_is_held_out() -> None:
+    X, Y = topics(300)
+    options = FOUR_VIEWS | {"dense.train": "auto"}
+    model = LightDXML(options=options).fit(X, Y, keep_training_data=True)
+    kept = model._learner.kept
+    assert kept is not None
+    assert kept.clusters is not None
+    of_label, of_document = kept.clusters.of_label, kept.clusters.of_document
+    rows = [Y[i].indices for i in range(300)]
+    hits = [np.isin(of_label[row], of_document[i]).mean() for i, row in enumerate(rows)]
+    assert np.mean(hits) > 0.8, "the clusters of a document's labels are among those that are nearest to it"
+
+
+def test_a_model_that_was_changed_since_it_was_loaded_does_not_learn(tmp_path: Path) -> None:
+    trained().save(tmp_path / "zoo")
+    loaded = load(tmp_path / "zoo")
+    ModelFolder(tmp_path / "zoo").learn(["the zebra noise1"] * 2, [["zebra"]] * 2)
+    with pytest.raises(ValueError, match="was changed since it was loaded: load it again"):
+        loaded.learn(["the lion noise1"], [["lion"]])
+
+
+def test_features_that_were_learned_are_known_as_seen() -> None:
+    X, Y = topics(200)
+    model = LightDXML("fast").fit(X[:100], Y[:100], keep_training_data=True).learn(X[100:], Y[100:])
+    seen = fingerprints.of_features(check_features(X[100:]))
+    assert fingerprints.known_share(model.model_.trained_on, seen) == 1

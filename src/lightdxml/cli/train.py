@@ -311,10 +311,13 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, reading: Reading, **opt
 
 def _save(estimator: LightDXML, model: Path, checkpoint: Path | None) -> None:
     """Save a model; if that fails, say that the checkpoint still has it."""
+    from lightdxml.learning.folder import writing
     from lightdxml.persistence.checkpoint import is_in
 
     try:
-        estimator.save(model)
+        # A lesson that is being learned must not replace the new model.
+        with writing(model):
+            estimator.save(model)
     except (OSError, ValueError) as error:
         if checkpoint is None or not is_in(checkpoint):
             raise

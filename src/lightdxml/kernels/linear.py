@@ -26,7 +26,7 @@ MAX_COPIED = 1 << 21
 # Otherwise the random order is one of blocks of this many documents, so that memory is read in sequence.
 _BLOCK = 32
 # Passes over all documents before `Solver.hard` applies.
-_EASY_PASSES = 2
+_FULL_PASSES = 2
 
 
 class Solver(NamedTuple):
@@ -293,7 +293,9 @@ def train_classes(
                 if place < n_documents and members.indices[begin + place] == own[classes[i]]:
                     ignored[place] |= np.uint16(1) << np.uint16(i - first)
             for p in range(positives.indptr[classes[i]], positives.indptr[classes[i] + 1]):
-                targets[place_of[positives.indices[p]]] |= np.uint16(1) << np.uint16(i - first)
+                place = place_of[positives.indices[p]]
+                if place < n_documents and members.indices[begin + place] == positives.indices[p]:
+                    targets[place] |= np.uint16(1) << np.uint16(i - first)
         block, n = classes[first:last], n_touched if is_copied else W.shape[0]
         # The copy and the documents themselves may be arrays of different types, writable and not.
         if is_copied:
@@ -506,7 +508,7 @@ def _descend(
     constants[2] = np.float32(solver.bias_rate)
     active = n
     for number in range(solver.max_iter):
-        if number == _EASY_PASSES and solver.hard > 0:
+        if number == _FULL_PASSES and solver.hard > 0:
             n = active = _keep_hard(order, n, duals, weights, np.float32(2 * solver.cost * solver.hard))
         for lane in range(LANES):
             bounds[0, lane], bounds[1, lane] = -_INFINITY, _INFINITY

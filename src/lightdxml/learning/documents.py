@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,9 @@ from lightdxml.data.labels import label_matrix
 from lightdxml.label_columns import labels_of
 from lightdxml.model.model import Model
 from lightdxml.validation import check_features, check_lengths, matrix_of, texts_of
+
+# The most labels without a name, and without a document, that may come with new ones.
+_NEW_COLUMNS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,8 @@ def documents_for(
     check_lengths(n, len(labels), "X and y")
     if ids is not None:
         check_lengths(len(ids), n, "ids and y")
+        if repeated := [one for one, count in Counter(map(str, ids)).items() if one and count > 1]:
+            raise ValueError(f"{len(repeated)} ids occur twice, such as {repeated[0]!r:.60}: give each document once")
     if texts is not None and not isinstance(texts, Texts):
         texts = Texts(list(texts))
     return LabeledDocuments(texts, features, labels, [str(one) for one in ids] if ids is not None else [])
@@ -105,6 +111,9 @@ def columns_of(model: Model, documents: LabeledDocuments) -> Columns:
     if model.label_names is None:
         rows = [[int(one) for one in row] for row in documents.labels]
         last = max((one for row in rows for one in row), default=-1)
+        # Arrays have an element per label: a mistyped number would fill memory.
+        if last >= model.n_labels + _NEW_COLUMNS + sum(map(len, rows)):
+            raise ValueError(f"label {last} is far beyond the {model.n_labels} labels of the model: check it")
         return Columns(label_matrix(rows, max(model.n_labels, last + 1)), [])
     known, new = model.label_ids, dict[str, int]()
     rows = []

@@ -67,7 +67,8 @@ def writing(*folders: Path) -> Iterator[None]:
     """Wait until no other process changes these models, and keep others waiting meanwhile."""
     with ExitStack() as stack:
         # In the same order everywhere, so that no two processes wait for each other. What is not there has no writer.
-        for folder in sorted({one.resolve() for one in folders if one.parent.is_dir()}):
+        # Whoever cannot write next to a model cannot change it.
+        for folder in sorted({one.resolve() for one in folders if os.access(one.resolve().parent, os.W_OK)}):
             stack.enter_context(_locked(folder))
         yield
 
@@ -183,7 +184,7 @@ class ModelFolder:
             for entry in entries[first:step]:
                 operation = learning.read_operation(self.folder, entry, replace(opened, learner=learner))
                 learner, _ = journal.apply(learner, operation)
-            history = _until(opened.history, entries[step].time)
+            history = _until(opened.history, step)
             known = replace(opened.journal, entries=entries[:step])
             before = Opened(learner, known, history, start.manifest, opened.files)
             found = self._write(target, before, is_base=step == first)
@@ -198,15 +199,17 @@ class ModelFolder:
         return self._opened
 
     def _write(self, target: Path, opened: Opened, **how: Any) -> Opened:
+        if stamp(self.folder) != self._stamp:
+            raise ValueError(f"{self.folder} was replaced meanwhile, by a training perhaps: try again")
         written = _save(self.folder, target, opened, **how)
         if target.resolve() == self.folder.resolve():
             self._opened, self._stamp = written, stamp(self.folder)
         return written
 
 
-def _until(history: list[dict[str, Any]], moment: str) -> list[dict[str, Any]]:
-    """Return the history before a moment."""
-    return [entry for entry in history if entry.get("time", "") < moment]
+def _until(history: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
+    """Return the history up to a step of the journal."""
+    return [entry for entry in history if entry.get("step", 0) <= step]
 
 
 def changed(learner: Learner, known: Journal, operation: Operation) -> tuple[Learner, Entry]:
@@ -221,7 +224,7 @@ def changed(learner: Learner, known: Journal, operation: Operation) -> tuple[Lea
 def _phase(entry: Entry) -> dict[str, Any]:
     """Return an entry as a phase of the model's history."""
     figures = {key: value for key, value in entry.figures.items() if isinstance(value, int | float)}
-    return {"refresh": 0, "phase": entry.kind, "time": entry.time, **figures}
+    return {"refresh": 0, "phase": entry.kind, "step": entry.step, **figures}
 
 
 def save(folder: Path, learner: Learner, known: Journal, history: list[dict[str, Any]]) -> None:
@@ -291,7 +294,7 @@ def _link_journal(source: Path, inside: Path, opened: Opened, is_base: bool) -> 
         base = before / learning.BASE
         (inside / learning.BASE).mkdir()
         if base.is_dir():
-            linked |= {f"{learning.BASE}/{path.name}": path for path in base.iterdir()}
+            linked |= {f"{learning.BASE}/{name}": base / name for name in (*store.FILES, *learning.DATA)}
             files |= {name: digest for name, digest in known.items() if name.startswith(f"{learning.BASE}/")}
         else:
             # So far, the model is its own base.

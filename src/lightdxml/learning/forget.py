@@ -46,11 +46,21 @@ def merge(learner: Learner, gone: int, stays: int) -> Learner:
             Y = label_matrix([[stays]], model.n_labels)
             data, n_earlier = rehearsal.data(model, typical, Y, typical, None)
         frequency[gone] = 0
-        clusters, encoder = (None, None) if kept is None else (kept.clusters, kept.label_encoder)
+        is_fresh = model.label_frequency[stays] == 0
         lesson = Lesson(
-            data, n_earlier, kept is not None, labels, _NONE, _NONE, frequency, model.config, None, pairs, None,
-            clusters, None, encoder,
-        )  # fmt: skip
+            data=data,
+            n_earlier=n_earlier,
+            remembers=kept is not None,
+            labels=labels,
+            # A label without documents has no cluster yet.
+            fresh=labels if is_fresh else _NONE,
+            nearest=np.array([gone], dtype=np.int32) if is_fresh else _NONE,
+            frequency=frequency,
+            config=model.config,
+            merged=pairs,
+            clusters=None if kept is None else kept.clusters,
+            label_encoder=None if kept is None else kept.label_encoder,
+        )
         views = {name: view.learn(lesson) for name, view in model.views.items()}
     after = replace(learner, model=replace(model, views=views, label_frequency=frequency), kept=kept)
     return retire(after, [gone])
@@ -69,9 +79,18 @@ def forget(learner: Learner, ids: Sequence[str]) -> Learner:
         frequency = model.label_frequency - np.bincount(removed[1].indices, minlength=model.n_labels).astype(np.int32)
         kept = kept.without(rows)
         lesson = Lesson(
-            kept.training_data(), len(kept), True, np.unique(removed[1].indices).astype(np.int32), _NONE, _NONE,
-            frequency, model.config, None, (), removed, kept.clusters, None, kept.label_encoder,
-        )  # fmt: skip
+            data=kept.training_data(),
+            n_earlier=len(kept),
+            remembers=True,
+            labels=np.unique(removed[1].indices).astype(np.int32),
+            fresh=_NONE,
+            nearest=_NONE,
+            frequency=frequency,
+            config=model.config,
+            removed=removed,
+            clusters=kept.clusters,
+            label_encoder=kept.label_encoder,
+        )
         views = {name: view.learn(lesson) for name, view in model.views.items()}
     after = replace(model, views=views, label_frequency=frequency, n_documents=model.n_documents - removed[0].shape[0])
     return replace(learner, model=after, kept=kept)

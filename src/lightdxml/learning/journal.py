@@ -92,7 +92,8 @@ def _merge(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, A
 
 
 def _forget(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, Any]]:
-    return forget.forget(learner, operation.names), {"forgotten": len(operation.names)}
+    after = forget.forget(learner, operation.names)
+    return after, {"forgotten": learner.model.n_documents - after.model.n_documents}
 
 
 KINDS: dict[str, Callable[[Learner, Operation], tuple[Learner, dict[str, Any]]]] = {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
-from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.learning.kept import KeptData, rounded, rounded_names
 from lightdxml.learning.measured import Recent, observed_in_training
 from lightdxml.learning.names import titles_of
 from lightdxml.text.rare import RareWords, rare_words
@@ -95,12 +95,17 @@ def kept_data(
         if own is not None:
             with_titles = texts if isinstance(texts, Texts) else Texts(list(texts))
             titles = titles_of(vectorizer, with_titles)
-    options: dict[str, Any] = {
-        "in_clusters": X.shape[0],
-        "label_words": label_words,
-        "feature_names": list(feature_names or ()),
-    }
     return KeptData(
-        rounded(X), Y, Documents.of(X).usual, [str(one) for one in ids or ()], names, own, titles, weights, rare=rare,
-        **options,
-    )  # fmt: skip
+        X=rounded(X),
+        Y=Y,
+        usual=Documents.of(X).usual,
+        ids=[str(one) for one in ids or ()],
+        names=rounded_names(names),
+        own=own,
+        titles=titles,
+        weights=weights,
+        rare=rare,
+        in_clusters=X.shape[0],
+        label_words=label_words,
+        feature_names=list(feature_names or ()),
+    )

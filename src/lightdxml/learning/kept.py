@@ -90,7 +90,10 @@ class KeptData:
     def widened(self, n_features: int, n_labels: int) -> KeptData:
         """Return the data with further features and labels, which no document has."""
         more = n_features - self.X.shape[1]
-        names, titles = self.names, self.titles
+        names, titles, clusters = self.names, self.titles, self.clusters
+        if clusters is not None:
+            nowhere = np.full(n_labels - len(clusters.of_label), -1, dtype=np.int32)
+            clusters = replace(clusters, of_label=np.append(clusters.of_label, nowhere))
         return replace(
             self,
             X=_wide(self.X, n_features),
@@ -98,6 +101,7 @@ class KeptData:
             usual=np.append(self.usual, np.ones(more, dtype=np.float32)),
             names=None if names is None else NameForms(_wide(names.terms, n_features), names.labels),
             titles=None if titles is None else _wide(titles, n_features),
+            clusters=clusters,
         )
 
     def with_late_words(self, joined: Sequence[Joined], vectorizer: Vectorizer) -> KeptData:
@@ -148,13 +152,18 @@ class KeptData:
         )
 
     def without(self, rows: NDArray[np.int64]) -> KeptData:
-        """Return the data in which these documents have neither features nor labels."""
-        return replace(
-            self,
-            X=with_rows(self.X, rows, csr_matrix((len(rows), self.X.shape[1]), dtype=np.float32)),
-            Y=with_rows(self.Y, rows, csr_matrix((len(rows), self.Y.shape[1]), dtype=np.float32)),
-            ids=["" if i in set(rows.tolist()) else one for i, one in enumerate(self.ids)],
-        )
+        """Return the data in which these documents have neither features nor labels, ids and titles."""
+        ids, own = list(self.ids), None if self.own is None else self.own.copy()
+        for row in rows.tolist() if ids else ():
+            ids[row] = ""
+        if own is not None:
+            own[rows] = -1
+
+        def emptied(matrix: csr_matrix) -> csr_matrix:
+            return with_rows(matrix, rows, csr_matrix((len(rows), matrix.shape[1]), dtype=np.float32))
+
+        titles = None if self.titles is None else emptied(self.titles)
+        return replace(self, X=emptied(self.X), Y=emptied(self.Y), ids=ids, own=own, titles=titles)
 
     def merged(self, gone: int, kept: int) -> KeptData:
         """Return the data in which documents of one label have another one instead, and its names too."""
@@ -250,6 +259,8 @@ def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_label
         raise ValueError("its training data have documents that are labels that do not exist")
     if weights is not None:
         expect(weights, "weights", (n,), np.float32)
+        if not (weights > 0).all():
+            raise ValueError("its training data have documents of weight 0 or less")
     usual = expect(arrays["usual"], "usual", (n_features,), np.float32)
     return KeptData(
         X, Y, np.array(usual), _strings(facts["ids"], n), names, own, titles, weights, clusters, label_encoder,
@@ -288,6 +299,11 @@ def rounded(X: csr_matrix) -> csr_matrix:
     return csr_matrix((X.data.astype(np.float16).astype(np.float32), X.indices, X.indptr), shape=X.shape)
 
 
+def rounded_names(names: NameForms | None) -> NameForms | None:
+    """Return names as they are stored."""
+    return None if names is None else NameForms(rounded(names.terms), names.labels)
+
+
 def with_rows(matrix: csr_matrix, rows: NDArray[np.int64], replaced: csr_matrix) -> csr_matrix:
     """Return a matrix with some of its rows, ascending, replaced.
 
@@ -310,6 +326,8 @@ def _with_features(row: csr_matrix, features: Sequence[tuple[int, float]], vecto
 
 
 def _wide(matrix: csr_matrix, n_columns: int) -> csr_matrix:
+    if n_columns < matrix.shape[1]:
+        raise ValueError(f"the training data have {matrix.shape[1]:,} columns, and the model {n_columns:,}")
     return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], n_columns))
 
 
@@ -334,4 +352,7 @@ def _restored(arrays: Arrays, name: str, n_columns: int) -> csr_matrix:
     values = np.ones(len(indices), dtype=np.float32)
     if f"{name}.values" in arrays:
         values = expect(arrays[f"{name}.values"], f"{name}.values", (len(indices),), np.float16).astype(np.float32)
-    return csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    found = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    if not found.has_canonical_format:
+        raise ValueError(f"its training data have {name} that are not ascending")
+    return found

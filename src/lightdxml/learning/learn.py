@@ -91,9 +91,8 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
         else:
             lesson, kept = _with_memory(model, kept, new, mistaken)
         recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
-    n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
     figures = Learned(
-        len(documents), n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),
+        len(documents), lesson.n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),
         new.unknown_words, measured, after.calibration is not model.calibration,
     )  # fmt: skip
     return Learner(after, kept, recent), figures
@@ -101,15 +100,14 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
 
 def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
     """Return the model after a lesson."""
-    texts = new.documents.texts
-    seen = fingerprints.of_features(new.X) if texts is None else fingerprints.of_texts(texts)
-    n_removed = 0 if lesson.removed is None else lesson.removed[0].shape[0]
+    X, texts = new.documents.X, new.documents.texts
+    seen = fingerprints.of_texts(texts or ()) if X is None else fingerprints.of_features(X)
     return replace(
         model,
         views={name: view.learn(lesson) for name, view in model.views.items()},
         n_features=lesson.n_features,
         label_frequency=lesson.frequency,
-        n_documents=model.n_documents + new.X.shape[0] - n_removed,
+        n_documents=model.n_documents + new.X.shape[0] - lesson.n_removed,
         label_names=None if model.label_names is None else [*model.label_names, *new.new_labels],
         vectorizer=new.vectorizer,
         trained_on=fingerprints.kept(np.concatenate([model.trained_on, seen])),
@@ -123,7 +121,17 @@ def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) ->
     fresh, nearest = _fresh(model, new)
     labels = np.union1d(new.Y.indices, mistaken).astype(np.int32)
     frequency = _frequency(model, new)
-    return Lesson(data, n_earlier, False, labels, fresh, nearest, frequency, model.config, names)
+    return Lesson(
+        data=data,
+        n_earlier=n_earlier,
+        remembers=False,
+        labels=labels,
+        fresh=fresh,
+        nearest=nearest,
+        frequency=frequency,
+        config=model.config,
+        added_names=names,
+    )
 
 
 def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[np.int32]) -> tuple[Lesson, KeptData]:
@@ -158,9 +166,20 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[
     since = kept.in_clusters if len(kept) - kept.in_clusters >= _CLUSTERS_DUE * len(kept) else None
     kept = kept if since is None else replace(kept, in_clusters=len(kept))
     lesson = Lesson(
-        kept.training_data(), n_earlier, True, np.unique(labels).astype(np.int32), fresh, nearest, frequency,
-        model.config, added, (), removed, kept.clusters, since, kept.label_encoder,
-    )  # fmt: skip
+        data=kept.training_data(),
+        n_earlier=n_earlier,
+        remembers=True,
+        labels=np.unique(labels).astype(np.int32),
+        fresh=fresh,
+        nearest=nearest,
+        frequency=frequency,
+        config=model.config,
+        added_names=added,
+        removed=removed,
+        clusters=kept.clusters,
+        clusters_since=since,
+        label_encoder=kept.label_encoder,
+    )
     if kept.clusters is not None:
         kept = replace(kept, clusters=replace(kept.clusters, of_label=lesson.placed(kept.clusters.of_label)))
     return lesson, kept
@@ -187,7 +206,7 @@ def _fresh(model: Model, new: Incoming) -> tuple[NDArray[np.int32], NDArray[np.i
     fresh = labels[~has_documents[labels]].astype(np.int32)
     view = model.views.get("linear")
     if not len(fresh) or not isinstance(view, LinearView):
-        return fresh, np.zeros(len(fresh), dtype=np.int32)
+        return fresh, np.full(len(fresh), np.argmax(has_documents[: model.n_labels]), dtype=np.int32)
     centroids = csr_matrix(label_centroids(new.old_features, csr_matrix(new.Y[:, fresh]))).astype(np.float32)
     none, allowed = np.empty((len(fresh), 0), dtype=np.int32), has_documents[: model.n_labels]
     found = search(view.index, Batch(centroids), 1, none, allowed)[0].ravel()

@@ -246,6 +246,8 @@ def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] |
         observed = observed.joined(Observed.of(candidates, log_odds, model.label_frequency, Y[start:stop]))
         best, probability = best_labels(model, candidates, max(_CUTS))
         wrong = (best >= 0) & (probability >= _LIKELY) & ~_are_right(best, Y[start:stop])
+        # A label without documents is known by its name alone, and has nothing to be trained on.
+        wrong &= model.label_frequency[best] > 0
         ranked.append(best)
         mistaken.append(best[wrong])
     found = evaluate(Y, np.concatenate(ranked), k=_CUTS)

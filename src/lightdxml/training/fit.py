@@ -71,10 +71,13 @@ class Prepared:
         The documents; None once a training run has taken them over, to release memory.
     vectors
         Word vectors to start from, or None.
+    rows
+        The documents to train on, and those that are held out; None if none are.
     """
 
     data: TrainingData | None
     vectors: NDArray[np.float32] | None
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def take(self) -> TrainingData:
         """Return the data, which are no longer held here."""
@@ -142,7 +145,7 @@ def hold_out(
         owns = (None, None) if own is None else (own[0][kept], own[0][held])
     weighted = (weights, None) if weights is None or rows is None else (weights[rows[0]], weights[rows[1]])
     data = TrainingData(*parts, rows is not None, names, *owns, *weighted)
-    return Prepared(data, None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim))
+    return Prepared(data, None if vectors is None else check_vectors(vectors, X.shape[1], config.dense.dim), rows)
 
 
 def train(

@@ -108,6 +108,11 @@ class Lesson:
         return type(data)(data.X[:n], data.Y[:n], data.X[:0], data.Y[:0], names=data.names, weights=weights)
 
     @property
+    def n_removed(self) -> int:
+        """Number of documents that do not count any more."""
+        return 0 if self.removed is None else int(self.removed[0].shape[0])
+
+    @property
     def n_labels(self) -> int:
         """Number of labels, new ones included."""
         return self.data.n_labels

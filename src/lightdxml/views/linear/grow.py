@@ -110,4 +110,7 @@ def weights_of(index: InvertedIndex, classes: NDArray[np.int32]) -> csr_matrix:
     kernels.collect_entries(index.postings, slots, np.cumsum(counts) - counts, columns, weights)
     per_row = np.zeros(max(n_classes, int(classes.max(initial=-1)) + 1), dtype=np.int64)
     per_row[known] = counts
-    return csr_matrix((weights, columns, np.append(0, np.cumsum(per_row))), shape=(len(per_row), n_features))
+    found = csr_matrix((weights, columns, np.append(0, np.cumsum(per_row))), shape=(len(per_row), n_features))
+    # The index of a stranger's model may have a class twice for a feature: compiled code has no room for that.
+    found.sum_duplicates()
+    return found

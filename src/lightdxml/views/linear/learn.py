@@ -123,14 +123,21 @@ def _groups(lesson: Lesson) -> LabelGroups:
     """Return the groups of the labels of a lesson; documents of other groups are left out."""
     data, clusters = lesson.data, lesson.clusters
     if clusters is None:
-        everything = csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32))
-        return LabelGroups(np.zeros(data.n_labels, np.int32), everything)
+        return LabelGroups(np.zeros(data.n_labels, np.int32), all_documents(lesson))
     of_label, found = lesson.placed(clusters.of_label), clusters.of_document
     is_wanted = np.zeros(int(max(of_label.max(initial=0), found.max(initial=0))) + 1, dtype=np.bool_)
-    is_wanted[of_label[lesson.labels]] = True
-    places = np.flatnonzero(is_wanted[found])
+    above = of_label[lesson.labels]
+    is_wanted[above[above >= 0]] = True
+    # Documents that were removed have no features, and are negatives of nothing.
+    has_features = np.diff(data.X.indptr) > 0
+    places = np.flatnonzero(is_wanted[found] & has_features[:, None])
     negatives = found.ravel()[places], places // max(1, found.shape[1])
     return LabelGroups(np.maximum(of_label, 0), members_of(lesson, of_label, is_wanted, negatives))
+
+
+def all_documents(lesson: Lesson) -> csr_matrix:
+    """Return one group of all documents that have features; those that were removed have none."""
+    return csr_matrix((np.diff(lesson.data.X.indptr) > 0).astype(np.float32)[None])
 
 
 def members_of(

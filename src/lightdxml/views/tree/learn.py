@@ -10,7 +10,7 @@ from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.groups import LabelGroups
 from lightdxml.views.linear.grow import grown
 from lightdxml.views.linear.inverted import InvertedIndex
-from lightdxml.views.linear.learn import Classes, members_of, solved_again
+from lightdxml.views.linear.learn import Classes, all_documents, members_of, solved_again
 from lightdxml.views.tree.model import LabelTree, TreeView
 from lightdxml.views.tree.options import SOLVER
 
@@ -38,7 +38,7 @@ def _learned(tree: LabelTree, lesson: Lesson) -> LabelTree:
 def _learned_clusters(index: InvertedIndex, paths: NDArray[np.int32], lesson: Lesson, first_new: int) -> InvertedIndex:
     """Return the classifiers of the clusters above the labels of all documents from `first_new` on, solved again."""
     labels, n_nodes = np.unique(lesson.data.Y[first_new:].indices), len(index.biases)
-    parents, members = np.zeros(n_nodes, dtype=np.int32), _root(lesson)
+    parents, members = np.zeros(n_nodes, dtype=np.int32), all_documents(lesson)
     none = np.empty(0, dtype=np.int32)
     # From the top: the documents of a node are those on which its children are separated.
     for level in range(paths.shape[1] - 1, -1, -1):
@@ -47,11 +47,6 @@ def _learned_clusters(index: InvertedIndex, paths: NDArray[np.int32], lesson: Le
         index = solved_again(lesson, index, classes, none, lesson.config.tree.cost, SOLVER)
         parents, members = _children(paths, level, n_nodes), documents
     return index
-
-
-def _root(lesson: Lesson) -> csr_matrix:
-    """Return the documents of the root: all of them."""
-    return csr_matrix(np.ones((1, lesson.data.X.shape[0]), dtype=np.float32))
 
 
 def _documents(
