@@ -122,6 +122,8 @@ def _anchors(
 def _groups(lesson: Lesson) -> LabelGroups:
     """Return the groups of the labels of a lesson; documents of other groups are left out."""
     data, clusters = lesson.data, lesson.clusters
+    if not lesson.remembers:
+        return _rehearsal_groups(lesson)
     if clusters is None:
         return LabelGroups(np.zeros(data.n_labels, np.int32), all_documents(lesson))
     of_label, found = lesson.placed(clusters.of_label), clusters.of_document
@@ -133,6 +135,19 @@ def _groups(lesson: Lesson) -> LabelGroups:
     places = np.flatnonzero(is_wanted[found] & has_features[:, None])
     negatives = found.ravel()[places], places // max(1, found.shape[1])
     return LabelGroups(np.maximum(of_label, 0), members_of(lesson, of_label, is_wanted, negatives))
+
+
+def _rehearsal_groups(lesson: Lesson) -> LabelGroups:
+    """Return two groups: new documents for known labels, and all documents for new ones.
+
+    A document that stands for earlier ones has a single label. It would be a wrong negative of other labels that these
+    had, but new labels have nothing else to be told apart from.
+    """
+    members = np.ones((2, lesson.data.X.shape[0]), dtype=np.float32)
+    members[0, : lesson.n_earlier] = 0
+    of_label = np.zeros(lesson.n_labels, dtype=np.int32)
+    of_label[lesson.fresh] = 1
+    return LabelGroups(of_label, csr_matrix(members))
 
 
 def all_documents(lesson: Lesson) -> csr_matrix:
@@ -153,6 +168,9 @@ def members_of(
     groups, documents = np.repeat(of_label[wanted], np.diff(some.indptr)), some.indices
     if negatives is not None:
         groups, documents = (np.concatenate(pair) for pair in zip((groups, documents), negatives, strict=True))
+    if not lesson.remembers:
+        is_new = documents >= lesson.n_earlier
+        groups, documents = groups[is_new], documents[is_new]
     # Documents in ascending order, each of them once.
     members = csr_matrix((np.ones(len(groups), dtype=np.float32), (groups, documents)), shape=(len(is_wanted), n))
     members.sum_duplicates()
