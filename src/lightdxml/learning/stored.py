@@ -32,6 +32,8 @@ DATA = (_KEPT, _KEPT_FACTS, _RECENT)
 _DAMAGED = (LookupError, TypeError, AttributeError, RecursionError, OverflowError, ValueError, zlib.error)
 _COUNTS = ("documents", "corrected", "labels", "new_labels", "new_words")
 _ATTEMPTS = 100
+# Ids and words are as long as people make them, but not all of them longer than a page.
+_MAX_STRING, _SPARE_STRINGS = 1 << 12, 1 << 8
 T = TypeVar("T")
 
 
@@ -244,8 +246,11 @@ def _read_data(place: Path, model: Model, files: Mapping[str, str]) -> tuple[Kep
     if _KEPT not in files:
         return None, recent
     _check_file(place, _KEPT_FACTS, files)
-    facts = stored.read_json(place / _KEPT_FACTS)
-    return restore_kept(_arrays(place, _KEPT, files), facts, model.n_features, model.n_labels), recent
+    arrays = _arrays(place, _KEPT, files)
+    # An id per document, and rare words.
+    most = _SPARE_STRINGS + model.n_features + len(arrays["X.indptr"]) + len(arrays["rare"])
+    facts = stored.read_json(place / _KEPT_FACTS, _MAX_STRING * most)
+    return restore_kept(arrays, facts, model.n_features, model.n_labels), recent
 
 
 def _arrays(place: Path, name: str, files: Mapping[str, str]) -> stored.Arrays:
