@@ -377,7 +377,13 @@ class LightDXML(BaseEstimator):
         self._stamp: tuple[int, int] | None = None
 
     def learn(
-        self, X: Any, y: Any, *, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        ids: Sequence[str] | None = None,
+        label_names: Sequence[str] | None = None,
+        rejected: Sequence[str | int] = (),
     ) -> LightDXML:
         """Learn new documents, whose labels may be new, without training again.
 
@@ -393,6 +399,9 @@ class LightDXML(BaseEstimator):
             the training data were kept.
         label_names
             The names of a matrix's columns.
+        rejected
+            Labels that were suggested for these documents, and are wrong. They are trained again, too. Those with a
+            probability of 0.5 or more are in any case.
 
         Examples
         --------
@@ -402,7 +411,7 @@ class LightDXML(BaseEstimator):
         ['horse']
         """
         model = self._trained()
-        return self._apply(Operation("learn", documents_for(model, X, y, ids, label_names)))
+        return self._apply(Operation("learn", documents_for(model, X, y, ids, label_names, rejected)))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> LightDXML:
         """Train on the first documents, and keep them; learn further ones: scikit-learn's name of `learn`.

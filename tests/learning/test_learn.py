@@ -286,6 +286,17 @@ def test_a_label_that_was_suggested_wrongly_learns_that(remembers: bool) -> None
     assert model.predict("the cat noise3", k=1) == ["cat"]
 
 
+@MEMORY
+def test_a_rejected_label_is_trained_again_however_unlikely_it_was(remembers: bool) -> None:
+    model, same = trained(remembers), trained(remembers)
+    text = "the cat noise1 puppet noise2"
+    dog = (model.model_.label_names or []).index("dog")
+    model.learn([text] * 3, [["cat"]] * 3, rejected=["dog", "dog", "unknown"])
+    same.learn([text] * 3, [["cat"]] * 3)
+    assert model._journal.entries[-1].figures["labels"] == same._journal.entries[-1].figures["labels"] + 1
+    assert model.scores([text], k=6)[0, dog] <= same.scores([text], k=6)[0, dog]
+
+
 def test_a_word_of_a_document_that_is_corrected_is_not_counted_twice() -> None:
     model = trained()
     for _ in range(2):

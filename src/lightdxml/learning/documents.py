@@ -18,6 +18,7 @@ from lightdxml.validation import check_features, check_lengths, matrix_of, texts
 
 # The most labels without a name, and without a document, that may come with new ones.
 _NEW_COLUMNS = 100_000
+_MAX_DIGITS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,19 +35,27 @@ class LabeledDocuments:
         The labels of each document: their names, or the columns of labels that have no names.
     ids
         The ids of the documents; empty if they have none.
+    rejected
+        Labels that were suggested wrongly, and learn that.
     """
 
     texts: Texts | None
     X: csr_matrix | None
     labels: list[list[str | int]]
     ids: list[str] = field(default_factory=list)
+    rejected: list[str | int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.labels)
 
 
 def documents_for(
-    model: Model, X: Any, y: Any, ids: Sequence[str] | None = None, label_names: Sequence[str] | None = None
+    model: Model,
+    X: Any,
+    y: Any,
+    ids: Sequence[str] | None = None,
+    label_names: Sequence[str] | None = None,
+    rejected: Sequence[str | int] = (),
 ) -> LabeledDocuments:
     """Check documents and labels, in any form that training takes, and return them as this model learns them."""
     texts, features = texts_of(X), None
@@ -67,7 +76,18 @@ def documents_for(
             raise ValueError(f"{len(repeated)} ids occur twice, such as {repeated[0]!r:.60}: give each document once")
     if texts is not None and not isinstance(texts, Texts):
         texts = Texts(list(texts))
-    return LabeledDocuments(texts, features, labels, [str(one) for one in ids] if ids is not None else [])
+    given = [str(one) for one in ids] if ids is not None else []
+    return LabeledDocuments(texts, features, labels, given, _known(model, [str(one) for one in rejected]))
+
+
+def _known(model: Model, names: list[str]) -> list[str | int]:
+    """Return those of these labels that a model has, each once, by name or column."""
+    if model.label_names is None:
+        columns = [int(name) for name in names if name.isdecimal() and len(name) < _MAX_DIGITS]
+        return [column for column in dict.fromkeys(columns) if column < model.n_labels]
+    if model.vocabulary is not None:
+        names = list(model.vocabulary.uris(names))
+    return [name for name in dict.fromkeys(names) if name in model.label_ids]
 
 
 def _labels(model: Model, y: Any, label_names: Sequence[str] | None) -> list[list[str | int]]:

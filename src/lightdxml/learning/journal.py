@@ -121,7 +121,7 @@ def pack(operation: Operation) -> bytes:
     """Return an operation as compressed JSON."""
     content: dict[str, Any] = {"kind": operation.kind, "names": operation.names}
     if (documents := operation.documents) is not None:
-        content |= {"labels": documents.labels, "ids": documents.ids}
+        content |= {"labels": documents.labels, "ids": documents.ids, "rejected": documents.rejected}
         if documents.texts is not None:
             content |= {"texts": list(documents.texts.bodies), "titles": documents.texts.titles}
         if (X := documents.X) is not None:
@@ -143,8 +143,8 @@ def unpack(content: bytes) -> Operation:
         if found["kind"] == "merge" and len(names) != 2:
             raise ValueError("an entry of its journal merges other than two labels")
         return Operation(found["kind"], None, tuple(names))
-    labels = found["labels"]
-    if not all(isinstance(row, list) and all(_is_label(one) for one in row) for row in labels):
+    labels, rejected = found["labels"], found["rejected"]
+    if not all(isinstance(row, list) and all(_is_label(one) for one in row) for row in [*labels, rejected]):
         raise ValueError("an entry of its journal has labels that are neither names nor numbers")
     texts = X = None
     if "texts" in found:
@@ -152,7 +152,7 @@ def unpack(content: bytes) -> Operation:
         texts = Texts(_strings(found["texts"]), None if titles is None else _strings(titles))
     else:
         X = _matrix(found["X"])
-    documents = LabeledDocuments(texts, X, labels, _strings(found["ids"]))
+    documents = LabeledDocuments(texts, X, labels, _strings(found["ids"]), rejected)
     n = len(texts) if texts is not None else X.shape[0] if X is not None else 0
     if not n or n != len(labels) or len(documents.ids) not in (0, n):
         raise ValueError("an entry of its journal has labels or ids of other documents")
@@ -167,7 +167,7 @@ def check_fits(model: Model, operation: Operation) -> None:
     if (documents.X is None) != (model.vectorizer is not None) or n_features != model.n_features:
         raise ValueError("an entry of its journal has documents of another model")
     kind = int if model.label_names is None else str
-    if not all(type(one) is kind for row in documents.labels for one in row):
+    if not all(type(one) is kind for row in [*documents.labels, documents.rejected] for one in row):
         raise ValueError("an entry of its journal has labels of another model")
 
 

@@ -86,6 +86,7 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
         measured, observed, mistaken = measure(model, new.old_features, new.Y, new.own)
+        mistaken = np.union1d(mistaken, _rejected(model, documents)).astype(np.int32)
         if kept is None:
             lesson = _without_memory(model, new, mistaken)
         else:
@@ -183,6 +184,16 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[
     if kept.clusters is not None:
         kept = replace(kept, clusters=replace(kept.clusters, of_label=lesson.placed(kept.clusters.of_label)))
     return lesson, kept
+
+
+def _rejected(model: Model, documents: LabeledDocuments) -> list[int]:
+    """Return the columns of rejected labels that have documents; others have nothing to be trained on."""
+    columns = [model.column(label) for label in documents.rejected if _is_known(model, label)]
+    return [column for column in columns if model.label_frequency[column] > 0]
+
+
+def _is_known(model: Model, label: str | int) -> bool:
+    return label in model.label_ids if model.label_names is not None else int(label) < model.n_labels
 
 
 def _frequency(model: Model, new: Incoming) -> NDArray[np.int32]:

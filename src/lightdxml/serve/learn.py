@@ -71,7 +71,9 @@ async def learn(model: str, body: Lesson, service: _service) -> Learned:
     Labels that the model does not have are new labels. A document whose `id` the model knows replaces the earlier one,
     if the model keeps its training data.
     """
-    documents = [LabeledDocument(Document(one.text, one.title, one.id), one.labels) for one in body.documents]
+    documents = [
+        LabeledDocument(Document(one.text, one.title, one.id), one.labels, one.rejected) for one in body.documents
+    ]
     taught = await service.teacher.teach(model, documents)
     figures = taught.entry.figures
     return Learned.model_validate(

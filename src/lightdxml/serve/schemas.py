@@ -262,7 +262,7 @@ class Explanations(Strict):
 
 
 class LabeledDocument(Strict):
-    """A document with its correct labels, as names or URIs."""
+    """A document with its correct labels, as names or URIs, and labels that were suggested and are wrong."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -270,6 +270,7 @@ class LabeledDocument(Strict):
     title: str = ""
     id: str = ""
     labels: Annotated[list[LabelName], Field(min_length=1, max_length=_MAX_TAUGHT)]
+    rejected: Annotated[list[LabelName], Field(max_length=_MAX_TAUGHT)] = []
 
 
 class Lesson(Strict):

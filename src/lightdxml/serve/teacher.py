@@ -26,10 +26,11 @@ _NICE = 10
 
 
 class LabeledDocument(NamedTuple):
-    """A document with its correct labels, by name or URI."""
+    """A document with its correct labels, by name or URI, and labels that were suggested wrongly."""
 
     document: Document
     labels: list[str]
+    rejected: Sequence[str] = ()
 
 
 class Taught(NamedTuple):
@@ -94,7 +95,8 @@ class Teacher:
             texts, ids = texts_of([one.document for one in documents]), [one.document.id for one in documents]
             try:
                 labels = [_labels_for(model, one.labels) for one in documents]
-                changed = folder.learn(texts, labels, ids if any(ids) else None)
+                rejected = [name_of(label) for one in documents for label in one.rejected]
+                changed = folder.learn(texts, labels, ids if any(ids) else None, rejected=rejected)
             except ValueError as error:
                 raise Problem(400, str(error)) from error
             served = self.models.swap(name, changed.model, changed.manifest, changed.stamp)

@@ -290,7 +290,7 @@ function offer(results, name) {
 
 const teacher = new Teacher({
   candidates: () => labelsOf("suggest", { text: wellFormed(), k: CANDIDATES }),
-  learn: (labels) => answerTo("learn", { documents: [{ text: wellFormed(), labels }] }),
+  learn: (labels, rejected) => answerTo("learn", { documents: [{ text: wellFormed(), labels, rejected }] }),
   // The model has other numbers of labels and documents now.
   after: () => run(async (signal) => (await loadModels(signal), await suggest(signal))),
   fail,

@@ -108,10 +108,13 @@ export class Teacher {
     this.#refresh();
   }
 
+  #judged(kind) {
+    return this.#items.map(({ label }) => label.uri).filter((uri) => this.#judgments.get(uri) === kind);
+  }
+
   async #teach() {
     this.#add();
-    const accepted = this.#items.filter(({ label }) => this.#judgments.get(label.uri) === "accept");
-    const labels = [...accepted.map(({ label }) => label.uri), ...this.#added.values()];
+    const labels = [...this.#judged("accept"), ...this.#added.values()];
     if (this.#isLearning || !labels.length) {
       if (!labels.length) say("Accept or add a label first.");
       return;
@@ -122,7 +125,7 @@ export class Teacher {
     say("Learning …");
     try {
       const before = new Map(this.#items.map(({ label }) => [label.uri, label.score]));
-      const found = await this.learn(labels);
+      const found = await this.learn(labels, this.#judged("reject"));
       this.forget();
       this.#before = before;
       await this.after();
