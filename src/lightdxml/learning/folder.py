@@ -28,6 +28,7 @@ from lightdxml.model import store
 from lightdxml.model.model import Model
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import lock
+from lightdxml.persistence.atomic_dir import locate
 from lightdxml.persistence.files import map_file, sha256
 
 __all__ = ["Changed", "Journal", "ModelFolder", "Opened", "changed", "read", "save", "writing"]
@@ -286,6 +287,8 @@ def _save(
 
 def _link_journal(source: Path, inside: Path, opened: Opened, is_base: bool) -> dict[str, str]:
     """Link earlier entries and the base into a new version of the folder `learning`; return their checksums."""
+    # A process that was killed may have left it under another name.
+    source = locate(source, store.is_model)
     before, known = source / store.LEARNING, opened.files
     linked = {file_of(entry): before / file_of(entry) for entry in opened.journal.entries}
     # Also of files that are missing by now.

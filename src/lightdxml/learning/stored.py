@@ -131,8 +131,13 @@ def stamp(folder: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
+def _inside(folder: Path) -> Path:
+    """Return the folder `learning` of a model, wherever a process that was killed has left the model."""
+    return locate(folder, store.is_model) / store.LEARNING
+
+
 def _read(folder: Path) -> Opened:
-    found, inside = store.load(folder), locate(folder, store.is_model) / store.LEARNING
+    found, inside = store.load(folder), _inside(folder)
     try:
         known, files = read_journal(inside)
         kept, recent = _read_data(inside, found.model, files)
@@ -142,7 +147,7 @@ def _read(folder: Path) -> Opened:
 
 
 def _overview(folder: Path) -> Overview:
-    found, inside = store.load(folder), locate(folder, store.is_model) / store.LEARNING
+    found, inside = store.load(folder), _inside(folder)
     try:
         known, _ = read_journal(inside)
         kept = [inside / name for name in (_KEPT, _KEPT_FACTS) if (inside / name).is_file()]
@@ -153,7 +158,7 @@ def _overview(folder: Path) -> Overview:
 
 def read_base(folder: Path, files: Mapping[str, str]) -> Opened:
     """Read the model as it was before the first entry that can be taken back, given the checksums of `folder`."""
-    base = folder / store.LEARNING / BASE
+    base = _inside(folder) / BASE
     try:
         expected = {name.removeprefix(f"{BASE}/"): digest for name, digest in files.items() if name.startswith(BASE)}
         _check_file(base, MANIFEST, expected)
@@ -169,7 +174,7 @@ def read_base(folder: Path, files: Mapping[str, str]) -> Opened:
 
 def read_operation(folder: Path, entry: Entry, opened: Opened) -> Operation:
     """Read what an entry of the journal has changed."""
-    inside, name = folder / store.LEARNING, file_of(entry)
+    inside, name = _inside(folder), file_of(entry)
     try:
         _check_file(inside, name, opened.files)
         found = journal.unpack(map_file(inside / name).tobytes())
