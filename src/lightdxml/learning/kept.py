@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from lightdxml.data.labels import widen
+from lightdxml.kernels.sparse import Csr
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.text.rare import Joined, Rare, RareWords
 from lightdxml.text.tfidf import Vectorizer
@@ -84,23 +86,25 @@ class KeptData:
         weights = np.ones(len(self), dtype=np.float32) if self.weights is None else self.weights
         # Rows have length 1, or no features.
         squares = (np.diff(self.X.indptr) > 0).astype(np.float32)
-        data.memo("documents", lambda: Documents.with_sizes(self.X, squares, self.usual, weights))
+        data.memo("documents", lambda: Documents(self.X, Csr.of(self.X), squares, self.usual, weights))
         return data
 
     def widened(self, n_features: int, n_labels: int) -> KeptData:
         """Return the data with further features and labels, which no document has."""
         more = n_features - self.X.shape[1]
+        if more < 0 or n_labels < self.Y.shape[1]:
+            raise ValueError("the training data have more features or labels than the model: load it again")
         names, titles, clusters = self.names, self.titles, self.clusters
         if clusters is not None:
             nowhere = np.full(n_labels - len(clusters.of_label), -1, dtype=np.int32)
             clusters = replace(clusters, of_label=np.append(clusters.of_label, nowhere))
         return replace(
             self,
-            X=_wide(self.X, n_features),
-            Y=_wide(self.Y, n_labels),
+            X=widen(self.X, n_features),
+            Y=widen(self.Y, n_labels),
             usual=np.append(self.usual, np.ones(more, dtype=np.float32)),
-            names=None if names is None else NameForms(_wide(names.terms, n_features), names.labels),
-            titles=None if titles is None else _wide(titles, n_features),
+            names=None if names is None else NameForms(widen(names.terms, n_features), names.labels),
+            titles=None if titles is None else widen(titles, n_features),
             clusters=clusters,
         )
 
@@ -323,12 +327,6 @@ def _with_features(row: csr_matrix, features: Sequence[tuple[int, float]], vecto
     data = np.append(row.data, [value / length for _, value in features])
     data /= np.linalg.norm(data)
     return rounded(csr_matrix((data.astype(np.float32), indices, [0, len(indices)]), shape=row.shape))
-
-
-def _wide(matrix: csr_matrix, n_columns: int) -> csr_matrix:
-    if n_columns < matrix.shape[1]:
-        raise ValueError(f"the training data have {matrix.shape[1]:,} columns, and the model {n_columns:,}")
-    return csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=(matrix.shape[0], n_columns))
 
 
 def _or_empty(matrix: csr_matrix | None, n: int, n_columns: int) -> csr_matrix:

@@ -22,7 +22,6 @@ from lightdxml.views.base import Batch
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.inverted import search
 from lightdxml.views.linear.model import LinearView
-from lightdxml.views.names.forms import NameForms
 from lightdxml.views.tree.clustering import label_centroids
 
 # Labels that are searched per cluster of hard negatives of a document: several of them share a cluster.
@@ -117,7 +116,7 @@ def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
 
 def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) -> Lesson:
     """Return the lesson of new documents alone."""
-    names = all_names(names_of_new_labels(model, None, new.vectorizer, new.new_labels))
+    names = all_names([names_of_new_labels(model, None, new.vectorizer, new.new_labels)])
     data, n_earlier = rehearsal.data(model, new.X, new.Y, new.old_features, new.own)
     fresh, nearest = _fresh(model, new)
     labels = np.union1d(new.Y.indices, mistaken).astype(np.int32)
@@ -138,7 +137,7 @@ def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) ->
 def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[np.int32]) -> tuple[Lesson, KeptData]:
     """Return the lesson of new documents next to those that were kept, and all of them."""
     n_features, n_labels = new.X.shape[1], new.Y.shape[1]
-    names: list[NameForms | None] = [*names_of_new_labels(model, kept, new.vectorizer, new.new_labels)]
+    names = [names_of_new_labels(model, kept, new.vectorizer, new.new_labels)]
     kept = kept.widened(n_features, n_labels)
     if new.vectorizer is not None and new.rare is not None:
         kept = replace(kept.with_late_words(new.joined, new.vectorizer), rare=new.rare)

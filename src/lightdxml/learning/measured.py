@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from lightdxml.data.labels import widen
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
 from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, TailShift, frequency_groups, rarity, top_k
@@ -97,9 +98,7 @@ class Observed:
     def joined(self, other: Observed) -> Observed:
         """Return these documents and others, observed by the same views."""
         n_labels = max(self.Y.shape[1], other.Y.shape[1])
-        Y = [
-            csr_matrix((one.data, one.indices, one.indptr), shape=(one.shape[0], n_labels)) for one in (self.Y, other.Y)
-        ]
+        Y = [widen(one, n_labels) for one in (self.Y, other.Y)]
         scores = {
             name: np.concatenate([self.log_scores[name], one]) if len(self) else one
             for name, one in other.log_scores.items()

@@ -18,22 +18,22 @@ from lightdxml.views.names.forms import NameForms
 
 def names_of_new_labels(
     model: Model, kept: KeptData | None, vectorizer: Vectorizer | None, new: Sequence[str]
-) -> list[NameForms]:
-    """Return what new labels are called, as features; nothing if the model knows no names, or names are only ids."""
+) -> NameForms | None:
+    """Return what new labels are called, as features; None if the model knows no names, or names are only ids."""
     if not new or not model.config.names.enabled:
-        return []
+        return None
     if model.vocabulary is not None:
         language = model.language or ""
         called = [list(model.vocabulary.texts(name, language)) for name in new]
     elif kept.label_words if kept is not None else "names" in model.views and not model.never_own:
         called = [[name] for name in new]
     else:
-        return []
+        return None
     if vectorizer is not None:
-        return [_shifted(name_forms(vectorizer, called), model.n_labels)]
+        return _shifted(name_forms(vectorizer, called), model.n_labels)
     if kept is None or not kept.feature_names:
-        return []
-    return [_shifted(name_forms_in_features(kept.X, kept.feature_names, called), model.n_labels)]
+        return None
+    return _shifted(name_forms_in_features(kept.X, kept.feature_names, called), model.n_labels)
 
 
 def titles_of(vectorizer: Vectorizer, texts: Texts) -> csr_matrix:

@@ -13,13 +13,14 @@ from lightdxml.views.base import Batch
 from lightdxml.views.linear.grow import weights_of
 from lightdxml.views.linear.inverted import search
 from lightdxml.views.linear.model import LinearView
+from lightdxml.views.tree.clustering import normalize_rows
 
 # Labels per new document that are rehearsed: those that the linear view takes for the best.
 _LABELS = 20
 
 
 def data(
-    model: Model, X: csr_matrix, Y: csr_matrix, known_X: csr_matrix, own: NDArray[np.int32] | None
+    model: Model, X: csr_matrix, Y: csr_matrix, old_features: csr_matrix, own: NDArray[np.int32] | None
 ) -> tuple[TrainingData, int]:
     """Return documents to learn from, and how many of them, the first ones, only stand for earlier documents.
 
@@ -32,12 +33,12 @@ def data(
         The model before it learns.
     X, Y
         Features and labels of the new documents, new words and labels included.
-    known_X
+    old_features
         Their features without new words.
     own
         The labels that new documents are themselves; None if they are none.
     """
-    labels = _competing(model, known_X)
+    labels = _competing(model, old_features)
     earlier = typical_documents(model, labels, X.shape[1])
     rows = label_matrix([[label] for label in labels.tolist()], Y.shape[1])
     nowhere = np.full(len(labels), -1, dtype=np.int32)
@@ -65,7 +66,6 @@ def typical_documents(model: Model, labels: NDArray[np.int32], n_features: int) 
     rows = csr_matrix(weights_of(view.index, labels)[labels])
     np.maximum(rows.data, 0, out=rows.data)
     rows.eliminate_zeros()
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr)).astype(np.float32)
+    normalize_rows(rows)
     rows.resize(rows.shape[0], n_features)
     return rows

@@ -32,7 +32,8 @@ def learn(view: LinearView, lesson: Lesson) -> LinearView:
     known = np.setdiff1d(lesson.labels, lesson.anew)
     before = some_centroids(lesson.earlier, known, lesson.config.names.documents) * weight
     before.resize(prior.shape)
-    classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), lesson.n_earlier, prior, before)
+    groups, own = _groups(lesson), data.own_document
+    classes = Classes(lesson.labels, data.label_to_docs, groups, lesson.n_earlier, prior, before, own)
     index = solved_again(lesson, view.index, classes, lesson.anew, view.cost, SOLVER)
     return replace(view, index=replace(index, dense=raised(index.biases)))
 
@@ -53,6 +54,8 @@ class Classes:
         The first document that the classes have not learned yet.
     prior, prior_before
         What training draws every class to, with all documents and without the new ones; None for zero.
+    own
+        The document that every class is itself and is not trained on, -1 for none; None if no class is one.
     """
 
     numbers: NDArray[np.int32]
@@ -61,6 +64,7 @@ class Classes:
     first_new: int
     prior: csr_matrix | None = None
     prior_before: csr_matrix | None = None
+    own: NDArray[np.int32] | None = None
 
 
 def solved_again(
@@ -80,8 +84,6 @@ def solved_again(
     sizes = np.diff(classes.positives.indptr) + (0 if classes.prior is None else np.diff(classes.prior.indptr))
     numbers = classes.numbers[sizes[classes.numbers] > 0]
     is_anew = np.isin(numbers, anew)
-    # What documents add to a label that is one of them is left out.
-    own = None if classes.prior is None else lesson.data.own_document
     few, seed, parts = replace(solver, max_iter=_PASSES, hard=_HARD), lesson.config.random_state, []
     for some, anchors in (
         (numbers[is_anew], {"prior": classes.prior}),
@@ -90,7 +92,7 @@ def solved_again(
         if len(some):
             problem = Problem(
                 solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
-                classes.groups.members, cost, few, seed, own=own, **anchors,
+                classes.groups.members, cost, few, seed, own=classes.own, **anchors,
             )  # fmt: skip
             parts.append(solve(problem))
     return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, joined(parts))

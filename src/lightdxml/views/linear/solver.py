@@ -93,13 +93,6 @@ class Documents:
             weights = np.ones(X.shape[0], dtype=np.float32)
         return Documents(X, Csr.of(X), squares, usual, weights)
 
-    @staticmethod
-    def with_sizes(
-        X: csr_matrix, squares: NDArray[np.float32], usual: NDArray[np.float32], weights: NDArray[np.float32]
-    ) -> Documents:
-        """Return documents whose squared norms and usual sizes of features are known."""
-        return Documents(X, Csr.of(X), squares, usual, weights)
-
     def thresholds(self, options: SolverOptions) -> NDArray[np.float32]:
         """Return the size below which a weight is pruned, by feature."""
         by_feature: NDArray[np.float32] = np.float32(options.prune_rel) / np.maximum(self.usual, _MIN_SIZE)

@@ -66,9 +66,14 @@ def label_centroids(X: csr_matrix, Y: csr_matrix, names: csr_matrix | None = Non
     `names` are features to add to the sum of each label's documents.
     """
     sums = csr_matrix(Y.T @ X if names is None else Y.T @ X + names)
-    lengths = np.sqrt(np.asarray(sums.multiply(sums).sum(axis=1)).ravel())
-    sums.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(sums.indptr))
+    normalize_rows(sums)
     return sums
+
+
+def normalize_rows(matrix: csr_matrix) -> None:
+    """Scale rows to length 1 in place; rows of zeros stay zeros."""
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    matrix.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(matrix.indptr))
 
 
 def balanced_clusters(
