@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,10 @@ class Child:
         return self.process.is_alive()
 
     def send(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal; a child that has ended meanwhile does not get it, as its exit code will show."""
         assert self.process.pid is not None
-        os.kill(self.process.pid, number)
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
     def wait(self) -> int:
         """Wait for the end; return the exit code."""

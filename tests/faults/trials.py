@@ -50,9 +50,8 @@ def kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
         child = lab.start(model, checkpoint, n_jobs=rng.choice([1, 2, 4]))
         wait_for(lambda child=child, before=before: not child.is_running or numbered(checkpoint) != before)  # type: ignore[misc]
         time.sleep(rng.uniform(0, 0.5))
-        killed += child.is_running
         child.send(signal.SIGKILL)
-        child.wait()
+        killed += child.wait() == -signal.SIGKILL
         while_writing += any(checkpoint.glob(".*.part"))
         # It ended before it was killed: start again.
         shutil.rmtree(model, ignore_errors=True)
