@@ -46,7 +46,7 @@ def test_an_ablation_runs_only_the_chosen_variants(tmp_path: Path, source: Path)
     [
         (
             {"--methods": "knnn"},
-            "unknown method 'knnn': choose from lightdxml, lightdxml-fast, lightdxml-paper, astec, parabel",
+            "unknown method 'knnn': choose from lightdxml, lightdxml-fast, lightdxml-paper, astec, sleec",
         ),
         ({"--data": "nothing"}, "nothing: found no file or data set with this name"),
         ({"--data": ","}, "--data is empty"),
@@ -60,6 +60,11 @@ def test_wrong_options_are_explained(tmp_path: Path, source: Path, changed: dict
     options = {"--data": str(source), "--methods": "knn", "--out": str(tmp_path / "out")} | changed
     with pytest.raises(ValueError, match=re.escape(message)):
         run("bench", *(word for option in options.items() for word in option))
+
+
+def test_the_papers_table_has_methods_of_its_own(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--paper has methods of its own"):
+        run("bench", "--data", source, "--paper", "--methods", "knn", "--out", tmp_path / "out")
 
 
 def test_a_benchmark_without_results_ends_with_an_error(

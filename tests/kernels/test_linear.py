@@ -34,14 +34,12 @@ def train(
     own: list[int] | None = None,
     document_weights: NDArray[np.float32] | None = None,
     prior_biases: list[float] | None = None,
-    start: Trained | None = None,
+    solved: list[int] | None = None,
     first_new: int = 0,
     max_iter: int = 2000,
 ) -> Trained:
     """Train classes as exactly as possible, a group on the documents of its classes; return weights and biases."""
     prior = csr_matrix((0, V), dtype=np.float32) if prior is None else prior
-    near = csr_matrix((0, V), dtype=np.float32) if start is None else csr_matrix(start[0].astype(np.float32))
-    near_biases = np.empty(0, np.float32) if start is None else start[1].astype(np.float32)
     of = np.array(groups, dtype=np.int32)
     members = csr_matrix(np.array([truth[:, of == group].any(axis=1) for group in range(max(groups) + 1)], np.float32))
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
@@ -53,7 +51,7 @@ def train(
     done = linear.train_classes(
         np.arange(n, dtype=np.int32), Pattern.of(csr_matrix(truth.T)), of, Pattern.of(members), Csr.of(X), squares,
         each, Solver(COST, *bias, max_iter, 1e-5, 0, 0.0), Csr.of(prior), np.array(prior_biases or [], np.float32),
-        Csr.of(near), near_biases, first_new, np.array(own or [], np.int32),
+        np.array(solved or [], np.uint8), first_new, np.array(own or [], np.int32),
         np.full(V, prune_below, np.float32), max_copied, W, biases, columns, weights, counts,
     )  # fmt: skip
     assert done == n
@@ -158,22 +156,13 @@ def test_a_prior_on_words_that_no_document_has_stays(max_copied: int) -> None:
     assert found[:, 3].tolist() == [0.5, 0]
 
 
-def test_blocks_are_shuffled_and_the_incomplete_one_stays_last() -> None:
-    order = np.arange(50, dtype=np.int32)
-    linear._shuffle(order, 50, 16, np.uint64(3))
-    assert sorted(order.tolist()) == list(range(50))
-    assert order[48:].tolist() == [48, 49]
-    firsts = order[:48:16]
-    np.testing.assert_array_equal(order[:48].reshape(3, 16), firsts[:, None] + np.arange(16))
-
-
 @pytest.mark.parametrize("max_copied", [linear.MAX_COPIED, 0])
 def test_a_solution_of_all_documents_stays_as_it_is(max_copied: int) -> None:
     X, truth, how = _problem(max_copied)
     found = train(X, truth, [0] * 20, **how)
     # It contains the prior, and what the documents have added to it.
     anchored = {**how, "prior": csr_matrix(found[0].astype(np.float32)), "prior_biases": found[1].tolist()}
-    again = train(X, truth, [0] * 20, start=found, first_new=N, **anchored)
+    again = train(X, truth, [0] * 20, solved=[1] * 20, first_new=N, **anchored)
     np.testing.assert_allclose(again[0], found[0], atol=2e-3)
     np.testing.assert_allclose(again[1], found[1], atol=2e-3)
 
@@ -185,7 +174,7 @@ def test_descent_from_the_solution_of_earlier_documents_comes_near_that_of_all(m
     earlier = {**how, "document_weights": how["document_weights"][:first]}
     before, expected = train(X[:first], truth[:first], [0] * 20, **earlier), train(X, truth, [0] * 20, **how)
     anchored = {**how, "prior": csr_matrix(before[0].astype(np.float32)), "prior_biases": before[1].tolist()}
-    found = train(X, truth, [0] * 20, start=before, first_new=first, **anchored)
+    found = train(X, truth, [0] * 20, solved=[1] * 20, first_new=first, **anchored)
     assert np.abs(found[0] - expected[0]).mean() < 0.1 * np.abs(before[0] - expected[0]).mean()
 
 
@@ -201,11 +190,11 @@ def test_classes_whose_solution_is_not_known_start_from_the_prior() -> None:
     rng = np.random.default_rng(8)
     X, truth = documents(8), rng.random((N, 3)) < 0.3
     expected = train(X, truth, [0, 0, 0])
-    start = expected[0].copy(), expected[1]
-    start[0][1] = 0
-    prior = csr_matrix(start[0].astype(np.float32))
+    weights = expected[0].copy()
+    weights[1] = 0
     biases = [float(expected[1][0]), 0.0, float(expected[1][2])]
-    found = train(X, truth, [0, 0, 0], start=start, first_new=N, prior=prior, prior_biases=biases)
+    anchored = {"prior": csr_matrix(weights.astype(np.float32)), "prior_biases": biases}
+    found = train(X, truth, [0, 0, 0], solved=[1, 0, 1], first_new=N, **anchored)
     np.testing.assert_allclose(found[0], expected[0], atol=3e-3)
 
 

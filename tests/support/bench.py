@@ -48,7 +48,8 @@ def done_cell(data: str = "bibtex", method: str = "parabel", repeat: int = 0, **
         "size_mb": 3.4,
         "batch_ms": 0.12,
         "single_ms": {"p50": 1.2, "p99": 2.3},
-        "metrics": {f"{name}@{k}": value - k for name, value in metrics.items() for k in (1, 3, 5)},
+        "metrics": {f"{name}@{k}": value - k for name, value in metrics.items() for k in (1, 3, 5)}
+        | {"RP@5": p + 2, "R-precision": p + 3},
     } | changes
 
 

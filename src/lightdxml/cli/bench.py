@@ -23,7 +23,12 @@ Data = Annotated[
     str | None, typer.Option("--data", help="Names or paths of data sets, separated by commas.", show_default=False)
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Output folder.", show_default=False)]
-Methods = Annotated[str, typer.Option("--methods", help="Methods, separated by commas, or `all`.")]
+Methods = Annotated[
+    str | None, typer.Option("--methods", help="Methods, separated by commas; all by default.", show_default=False)
+]
+Paper = Annotated[
+    bool, typer.Option("--paper", help="Run the methods of the paper's main table, and write that table to `paper.md`.")
+]
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with its own seed.")]
 Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
@@ -39,7 +44,8 @@ Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out c
 def run(
     context: typer.Context,
     data: Data = None,
-    methods: Methods = "all",
+    methods: Methods = None,
+    paper: Paper = False,
     out: Out = None,
     repeat: Repeat = 1,
     timeout: Timeout = "1h",
@@ -55,16 +61,21 @@ def run(
     a page per data set in `results/`.
 
     Example: `lightdxml bench --data see-also --methods lightdxml,parabel,knn --out bench`
+
+    The paper's table: `lightdxml bench --paper --data see-also --out bench`
     """
     if context.invoked_subcommand is not None:
         return
     require_plots()
     from lightdxml.experiments.baselines import METHODS
     from lightdxml.experiments.bench import grid
+    from lightdxml.experiments.bench import paper as paper_table
 
-    names = METHODS if methods.strip() == "all" else _listed(methods, "--methods")
-    variants = [grid.Variant(name, name) for name in names]
-    _run(_plan(context.params, variants), grid.write_reports)
+    if paper and methods is not None:
+        raise ValueError("--paper has methods of its own: leave out --methods, or --paper")
+    names = METHODS if methods is None or methods.strip() == "all" else _listed(methods, "--methods")
+    variants = [grid.Variant(name, name) for name in (paper_table.METHODS if paper else names)]
+    _run(_plan(context.params, variants), paper_table.write_reports if paper else grid.write_reports)
 
 
 @app.command("ablate")

@@ -20,6 +20,13 @@ from tests.support.bench import LABELS, documents
 
 TRAIN, TEST = 500, 100
 NO_FEATURES, NO_LABELS = 3, 5
+ONE_VS_ALL = ("slice", "dismec", "ppdsparse")
+# Methods that run on our kernels.
+OWN = (
+    *("lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "sleec", "annexml"),
+    *("ova", "knn", "fastxml", "pfastrexml"),
+    *ONE_VS_ALL,
+)
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def test_phases_of_training_are_timed(trained: Trained) -> None:
     assert all(seconds >= 0 for seconds in trained.method.phases.values())
 
 
-@pytest.mark.parametrize("name", ["lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "ova", "knn"])
+@pytest.mark.parametrize("name", OWN)
 def test_the_same_seed_gives_the_same_result_with_any_number_of_threads(name: str, problem: Problem) -> None:
     one, two = (fitted(name, problem, threads=threads).rank(problem.X_test, 5) for threads in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])

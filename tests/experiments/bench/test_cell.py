@@ -9,12 +9,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines import TooLargeError, method
+from lightdxml.experiments.baselines import Method, TooLargeError, method
+from lightdxml.experiments.baselines.base import Ranked
 from lightdxml.experiments.bench import cell
 from lightdxml.experiments.bench.cell import Job
+from lightdxml.experiments.bench.matrices import Matrices
 from lightdxml.experiments.bench.tables import settings_list
 from lightdxml.kernels import parallel
 
@@ -28,7 +31,8 @@ def job(finished: Path, tmp_path: Path) -> Job:
 def test_a_cell_has_all_results(finished: Path) -> None:
     found = json.loads((finished / "cells" / "tiny.knn.0.json").read_text())
     assert found["status"] == "done"
-    assert {f"{name}@{k}" for name in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)} == set(found["metrics"])
+    cut = {f"{name}@{k}" for name in ("P", "nDCG", "PSP", "PSnDCG") for k in (1, 3, 5)}
+    assert cut | {"RP@5", "R-precision"} == set(found["metrics"])
     assert found["metrics"]["P@1"] > 50
     assert found["sizes"] == {"train": 120, "test": 30, "features": 152, "labels": 30}
     for name in ("train_seconds", "peak_mb", "size_mb", "batch_ms"):
@@ -98,3 +102,30 @@ def test_data_that_is_too_large_for_a_method_skips_the_cell(
     cell.main(path, os.getppid())
     found = json.loads(job.result.read_text())
     assert (found["status"], found["message"]) == ("skipped", "too many labels")
+
+
+class Reversed(Method):
+    """Ranks labels by descending id."""
+
+    name = "reversed"
+
+    def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None: ...
+
+    def rank(self, X: csr_matrix, k: int) -> Ranked:
+        labels = np.tile(np.arange(199, 199 - k, -1, dtype=np.int32), (X.shape[0], 1))
+        return labels, np.ones(labels.shape, dtype=np.float32)
+
+    def save(self, folder: Path) -> None: ...
+
+
+@pytest.mark.parametrize(("n_true", "expected"), [(20, 100.0), (100, 100.0), (160, 62.5)])
+def test_r_precision_looks_as_deep_as_documents_have_labels_but_not_beyond_a_limit(
+    n_true: int, expected: float
+) -> None:
+    Y = np.zeros((3, 200), dtype=np.float32)
+    Y[:, 200 - n_true :] = 1
+    X = csr_matrix((3, 4), dtype=np.float32)
+    data = Matrices(X, csr_matrix(Y), X, csr_matrix(Y), None, np.ones(200))
+    found = cell._metrics(Reversed(), data)
+    assert found["R-precision"] == pytest.approx(expected)
+    assert found["P@5"] == found["RP@5"] == 100

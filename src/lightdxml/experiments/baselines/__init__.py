@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from lightdxml.experiments.baselines.annexml import AnnexML
 from lightdxml.experiments.baselines.astec import Astec
 from lightdxml.experiments.baselines.base import Method, TooLargeError
+from lightdxml.experiments.baselines.dismec import DiSMEC
 from lightdxml.experiments.baselines.external import PLT, Bonsai, FastText, Parabel
+from lightdxml.experiments.baselines.fastxml import FastXML, PfastreXML
 from lightdxml.experiments.baselines.ours import Ours, OursFast, OursPaper
+from lightdxml.experiments.baselines.ppdsparse import PPDSparse
 from lightdxml.experiments.baselines.simple import KNN, OVA
+from lightdxml.experiments.baselines.sleec import SLEEC
+from lightdxml.experiments.baselines.slice_ import Slice
 from lightdxml.experiments.baselines.xr_linear import XRLinear, XRLinearSingle
 
 _ALL: tuple[type[Method], ...] = (
-    *(Ours, OursFast, OursPaper, Astec, Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, OVA, KNN, FastText),
+    *(Ours, OursFast, OursPaper, Astec, SLEEC, AnnexML),
+    *(Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, FastXML, PfastreXML),
+    *(OVA, DiSMEC, PPDSparse, Slice, KNN, FastText),
 )
 
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}

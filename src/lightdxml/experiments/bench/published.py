@@ -48,8 +48,13 @@ def rows(data: str | None = None) -> list[Published]:
     [('LightDXML', 82.38)]
     """
     content = json.loads(files(__package__).joinpath("published.json").read_text("utf-8"))
-    return [Published(**row) for row in content if data is None or _plain(row["data"]) == _plain(data)]
+    return [Published(**row) for row in content if data is None or plain(row["data"]) == plain(data)]
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return the letters and digits of a name, in lower case: names differ in the rest.
+
+    >>> plain("PPD-Sparse")
+    'ppdsparse'
+    """
     return "".join(filter(str.isalnum, name.lower()))

@@ -79,7 +79,10 @@ _MAIN = (
     Column("peak memory", "peak_mb", megabytes),
 )
 _SUMMARY = (*METRICS, *COSTS, Column("ms per document", "batch_ms", number))
-_NDCG = _percentages(("nDCG", "PSnDCG"), (3, 5))
+_OTHERS = (
+    *_percentages(("nDCG", "PSnDCG"), (3, 5)),
+    *(Column(name, name, "{:.2f}".format, max) for name in ("RP@5", "R-precision")),
+)
 _SECONDS = tuple(Column(name, f"phases.{name}", number) for name in (*MODULES, "other"))
 
 
@@ -113,11 +116,11 @@ def summary(cells: Sequence[Cell], command: str = "") -> str:
     """Return a Markdown page: one table of all data sets and methods, the command that made it, and the settings."""
     lines = []
     for data, groups in grouped(cells).items():
-        first = f"[{_text(data)}]({quote(f'results/{data}.md')})"
-        lines += [[first if i == 0 else "", *values] for i, values in enumerate(_measured(_SUMMARY, groups))]
+        first = f"[{escaped(data)}]({quote(f'results/{data}.md')})"
+        lines += [[first if i == 0 else "", *values] for i, values in enumerate(measured_rows(_SUMMARY, groups))]
     titles = ("Data set", "Method", *(column.title for column in _SUMMARY))
     parts = ["# Results", table(titles, lines), *([f"```sh\n{command}\n```"] if command else [])]
-    return "\n\n".join((*parts, _conditions(cells), settings_list(cells)))
+    return "\n\n".join((*parts, conditions(cells), settings_list(cells)))
 
 
 def page(groups: Sequence[Group]) -> str:
@@ -127,34 +130,36 @@ def page(groups: Sequence[Group]) -> str:
     """
     known = published.rows(groups[0].data)
     marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(one.origin for one in known), start=1)}
-    rows = [(f"{_text(one.method)} {marks[one.origin]}", one.values) for one in known]
+    rows = [(f"{escaped(one.method)} {marks[one.origin]}", one.values) for one in known]
     notes = [
-        f"✗ {_text(cell['method'])}, run {cell['repeat'] + 1}, {cell['status']}: {_text(cell['message'])}"
+        f"✗ {escaped(cell['method'])}, run {cell['repeat'] + 1}, {cell['status']}: {escaped(cell['message'])}"
         for group in groups
         for cell in group.rest
     ]
-    notes += [f"{mark} {_text(origin)}" for origin, mark in marks.items()]
+    notes += [f"{mark} {escaped(origin)}" for origin, mark in marks.items()]
     if any("batch_ms" in one.values for one in known):
         notes.append("† Published times per query are in the column batch ms.")
     cells = [cell for group in groups for cell in group.cells]
-    parts = [f"# {_text(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, rows)]
+    parts = [f"# {escaped(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, rows)]
     parts += ["  \n".join(notes)] if notes else []
     done = [group for group in groups if group.done]
     if done:
-        parts.append(_table(_NDCG, done))
+        others = {column.name for column in _OTHERS}
+        parts.append(_table(_OTHERS, done, [(name, values) for name, values in rows if others & values.keys()]))
     modular = [group for group in done if any(f"phases.{name}" in group.values for name in MODULES)]
     if modular:
         timed = [(name, values) for name, values in rows if "phases.M1" in values]
         parts += ["## Training seconds per module", _table(_SECONDS, modular, timed)]
         parts.append("M1 to M4 are the modules of the paper; other: phases that the paper does not have.")
-    return "\n\n".join((*parts, _conditions(cells))) + "\n"
+    return "\n\n".join((*parts, conditions(cells))) + "\n"
 
 
-def _conditions(cells: Sequence[Cell]) -> str:
+def conditions(cells: Sequence[Cell]) -> str:
+    """Return a Markdown list: where and with what cells were measured, and how to read the numbers."""
     versions = {package: version for cell in cells for package, version in cell["versions"].items()}
     listed = ", ".join(f"{package} {version}" for package, version in versions.items())
     lines = [
-        f"Measured on {_text(cells[0]['machine'])} (threads: {cells[0]['threads']}), with {_text(listed)}.",
+        f"Measured on {escaped(cells[0]['machine'])} (threads: {cells[0]['threads']}), with {escaped(listed)}.",
         "The best measured value per data set is in bold.",
         "ms per document, batch ms: prediction time per document, for all test documents at once.",
         "single ms: prediction time for one document at a time (median).",
@@ -167,29 +172,29 @@ def _conditions(cells: Sequence[Cell]) -> str:
 
 def _sizes(sizes: dict[str, int]) -> str:
     words = {"train": "training documents", "test": "test documents"}
-    return ", ".join(f"{count:,} {words.get(name, _text(name))}" for name, count in sizes.items()) + "."
+    return ", ".join(f"{count:,} {words.get(name, escaped(name))}" for name, count in sizes.items()) + "."
 
 
 def _table(
     columns: Sequence[Column], groups: Sequence[Group], known: Sequence[tuple[str, Mapping[str, float]]] = ()
 ) -> str:
     """Return a table of measured rows and, below them, names and values of published ones."""
-    rows = _measured(columns, groups)
-    rows += [[name, *(_as_published(column, values.get(column.name)) for column in columns)] for name, values in known]
+    rows = measured_rows(columns, groups)
+    rows += [[name, *(as_published(column, values.get(column.name)) for column in columns)] for name, values in known]
     return table(("Method", *(column.title for column in columns)), rows)
 
 
-def _as_published(column: Column, value: float | None) -> str:
+def as_published(column: Column, value: float | None) -> str:
     """Return a published value with its unit, without digits that were not published."""
-    if value is None or column in METRICS:
+    if value is None or column in (*METRICS, *_OTHERS):
         return column.text(value)
     unit = column.write(value).partition(" ")[2]
     return f"{value / 1000 if unit == 'GB' else value:,g} {unit}".strip()
 
 
-def _measured(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[str]]:
+def measured_rows(columns: Sequence[Column], groups: Sequence[Group]) -> list[list[str]]:
     """Return the cells of measured rows, the best of several in bold; rows that look equal are equally bold."""
-    rows = [[_text(group.title)] for group in groups]
+    rows = [[escaped(group.title)] for group in groups]
     for column in columns:
         means = [mean for group in groups if (mean := group.mean(column.name)) is not None]
         best = column.write(column.best(means)) if len(means) > 1 else None
@@ -220,8 +225,8 @@ def settings_list(cells: Sequence[Cell]) -> str:
     lines = ["## Settings", ""]
     for method, data_sets in methods.items():
         for settings, data in data_sets.items():
-            where = f" ({_text(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
-            lines.append(f"- **{_text(method)}**{where}: {settings}")
+            where = f" ({escaped(', '.join(dict.fromkeys(data)))})" if len(data_sets) > 1 else ""
+            lines.append(f"- **{escaped(method)}**{where}: {settings}")
     return "\n".join(lines) + "\n"
 
 
@@ -244,12 +249,12 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     |---|--:|
     | knn | 60.50 |
     """
-    rules = ("---" if title in ("Method", "Data set", "Variant") else "--:" for title in titles)
+    rules = ("---" if title in ("Class", "Method", "Data set", "Variant") else "--:" for title in titles)
     lines = [f"| {' | '.join(row)} |" for row in (titles, *rows)]
     return "\n".join((lines[0], f"|{'|'.join(rules)}|", *lines[1:]))
 
 
-def _text(words: str) -> str:
+def escaped(words: str) -> str:
     """Return words on one line, with Markdown characters escaped."""
     line = " ".join(str(words).split())
     for sign in ("\\", "|", "*", "_", "`", "[", "]"):
