@@ -1,10 +1,11 @@
-"""Learning against training on everything: `python benchmarks/learn.py [SET ...] [--data FOLDER] [--plot FILE]`.
+"""Learning against training on everything: `python benchmarks/learn.py [SET ...] [--data FOLDER]`.
 
 The first 80 % of the training documents of each set are trained, and the rest is learned in ten steps: with the
 training data kept, and without. Labels are given as names, so that a label exists from its first document on. Prints P
 and PSP on the test part, recall@5 of labels that are new in the steps, P on documents of the first 80 % (what is
 forgotten), and seconds: of the full training, of 1 % of the documents, and of one document, in memory and on disk.
-`--plot` draws P@1 and PSP@5 over the steps. FOLDER holds one folder per data set.
+`--seeds` repeats trainings and takes means. `--only` measures accuracy or times alone. `--plot` draws P@1 and PSP@5
+over the steps. FOLDER holds one folder per data set.
 """
 
 from __future__ import annotations
@@ -71,11 +72,12 @@ class Set:
         dev = self.data.dev
         return None if dev is None else (inputs_of(dev), self.labels(dev), dev.ids)
 
-    def train(self, stop: int, keep: bool) -> tuple[LightDXML, float]:
+    def train(self, stop: int, keep: bool, seed: int = 0) -> tuple[LightDXML, float]:
         """Return a model of the first documents, and the seconds that its training took, without compilation."""
         X, labels, ids = self.part(0, stop)
         options: dict[str, Any] = {"dev": self.dev, "ids": ids, "feature_names": self.data.feature_names}
-        model, seconds = timed(lambda: LightDXML().fit(X, labels, keep_training_data=keep, **options))
+        estimator = LightDXML(random_state=seed)
+        model, seconds = timed(lambda: estimator.fit(X, labels, keep_training_data=keep, **options))
         return model, seconds - sum(one["seconds"] for one in model.history_ if one["phase"] == "compile")
 
     def ranked(self, model: LightDXML, split: Split) -> NDArray[np.int32]:
@@ -110,27 +112,35 @@ def lessons(data: Set, steps: int = STEPS) -> Iterator[tuple[Any, list[list[str]
         yield data.part(start, stop)
 
 
-def full(name: str, folder: Path) -> dict[str, float]:
+def full(name: str, folder: Path, seed: int) -> dict[str, float]:
     """Train on all documents."""
     data = Set.load(name, folder)
-    model, seconds = data.train(len(data.data.train), keep=False)
-    return measured(data, model) | {"seconds": seconds}
+    return measured(data, data.train(len(data.data.train), False, seed)[0])
 
 
-def learned(name: str, folder: Path, keep: bool) -> list[dict[str, float]]:
+def learned(name: str, folder: Path, keep: bool, seed: int) -> list[dict[str, float]]:
     """Train on the first documents and learn the rest; return what is measured before, and after each step."""
     data = Set.load(name, folder)
-    model, _ = data.train(data.cut, keep)
-    curve = [measured(data, model) | {"seconds": 0.0}]
+    model, _ = data.train(data.cut, keep, seed)
+    curve = [measured(data, model)]
     for X, labels, ids in lessons(data):
-        _, seconds = timed(lambda X=X, labels=labels, ids=ids: model.learn(X, labels, ids=ids))
-        curve.append(measured(data, model) | {"seconds": seconds})
+        model.learn(X, labels, ids=ids)
+        curve.append(measured(data, model))
     return curve
 
 
+def mean(found: list[dict[str, float]]) -> dict[str, float]:
+    """Return the mean of each measure."""
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
+
+
 def timings(name: str, folder: Path) -> dict[str, float]:
-    """Return seconds of 1 % of the documents, and of one document in memory and on disk (medians, once compiled)."""
+    """Return seconds of the full training, of 1 % of the documents, and of one document in memory and on disk.
+
+    Medians, once compiled.
+    """
     data = Set.load(name, folder)
+    whole = data.train(len(data.data.train), keep=False)[1]
     model, _ = data.train(data.cut, keep=True)
     n = len(data.data.train) // 100
     found: dict[str, list[float]] = {"1 %": [], "one": [], "one, on disk": []}
@@ -150,7 +160,7 @@ def timings(name: str, folder: Path) -> dict[str, float]:
             known = [[label for label in row if label in on_disk.model.label_ids] for row in labels]
             _, seconds = timed(lambda X=X, labels=known, ids=ids: on_disk.learn(X, labels, ids=ids))
             found["one, on disk"].append(seconds)
-    return {key: float(np.median(seconds[1:])) for key, seconds in found.items()}
+    return {"full": whole, **{key: float(np.median(seconds[1:])) for key, seconds in found.items()}}
 
 
 def row(title: str, found: dict[str, float]) -> str:
@@ -175,6 +185,7 @@ def plot(curves: dict[str, dict[str, list[dict[str, float]]]], ends: dict[str, d
                 for color, (kind, curve) in zip((BLUE, ORANGE), by_kind.items(), strict=True):
                     axis.plot(range(len(curve)), [one[measure] for one in curve], ".-", color=color, label=kind)
                 axis.axhline(ends[name][measure], color=GRAY, linestyle="--", label="trained on all")
+                axis.set_xticks(range(0, STEPS + 1, 2))
                 axis.set_title(f"{name}, {measure}", fontsize=9)
         axes[0][0].legend(fontsize=7)
         figure.supxlabel("steps of 2 % of the documents", fontsize=9)
@@ -187,28 +198,43 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("LIGHTDXML_DATA", "../shared/data")))
     parser.add_argument("--plot", type=Path)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--only", choices=("accuracy", "times"))
     given = parser.parse_args()
+    if given.only != "times":
+        accuracy(given.sets, given.data, range(given.seeds), given.plot)
+    if given.only != "accuracy":
+        times(given.sets, given.data)
+
+
+def accuracy(names: list[str], folder: Path, seeds: range, file: Path | None) -> None:
+    """Print what is measured on each data set, and draw it."""
     curves: dict[str, dict[str, list[dict[str, float]]]] = {}
     ends: dict[str, dict[str, float]] = {}
     print("| Data set | P@1 / 3 / 5 | PSP@1 / 3 / 5 | R@5 of new labels | P@1 / 3 / 5 of documents seen |")
     print("|---|--:|--:|--:|--:|", flush=True)
-    for name in given.sets:
-        ends[name] = alone(full, name, given.data)
-        kinds = {"training data kept": True, "from the weights": False}
-        curves[name] = {kind: alone(learned, name, given.data, keep) for kind, keep in kinds.items()}
+    for name in names:
+        ends[name] = mean([alone(full, name, folder, seed) for seed in seeds])
+        curves[name] = {}
+        for kind, keep in {"training data kept": True, "from the weights": False}.items():
+            runs = [alone(learned, name, folder, keep, seed) for seed in seeds]
+            curves[name][kind] = [mean(list(step)) for step in zip(*runs, strict=True)]
         print(row(f"{name}, 80 %", next(iter(curves[name].values()))[0]))
         for kind, curve in curves[name].items():
             print(row(f"{name}, learned, {kind}", curve[-1]))
         print(row(f"{name}, trained on all", ends[name]), flush=True)
+    if file is not None:
+        plot(curves, ends, file)
+
+
+def times(names: list[str], folder: Path) -> None:
+    """Print seconds and shares of the full training."""
     print("\n| Data set | Full training | 1 % of the documents | Share | One document | One document, on disk |")
     print("|---|--:|--:|--:|--:|--:|", flush=True)
-    for name in given.sets:
-        found = alone(timings, name, given.data)
-        whole = ends[name]["seconds"]
-        cells = [f"{whole:.1f} s", f"{found['1 %']:.2f} s", f"{100 * found['1 %'] / whole:.1f} %"]
+    for name in names:
+        found = alone(timings, name, folder)
+        cells = [f"{found['full']:.1f} s", f"{found['1 %']:.2f} s", f"{100 * found['1 %'] / found['full']:.1f} %"]
         print(f"| {name} | {' | '.join(cells)} | {found['one']:.2f} s | {found['one, on disk']:.2f} s |", flush=True)
-    if given.plot is not None:
-        plot(curves, ends, given.plot)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compile all kernels that serving needs: train toys, and ask them everything. Part of the build of the image.
+"""Compile all kernels that serving needs: train toys, ask them everything, teach them. Part of the build of the image.
 
 Kernels are compiled on first use, for the types of their arguments. A container that cannot write the cache would
 compile them at every start. `.ci/image` checks that a server finds them all.
@@ -36,19 +36,20 @@ def main() -> None:
 
 
 def compile_kernels(settings: dict[str, Any]) -> None:
-    """Train a toy, and ask it in every number format that a model can have."""
+    """Train a toy, ask it in every number format that a model can have, and let it learn."""
     words = [f"word{i}" for i in range(_LABELS)]
     texts = [f"{word} {words[i - 1]}" for i, word in enumerate(words)] * 2
     # One thread: more of them would start another process that compiles.
-    toy = LightDXML(options=_SETTINGS | settings, n_jobs=1).fit(texts, [[word] for word in words] * 2)
-    _ask(toy)
+    toy = LightDXML(options=_SETTINGS | settings, n_jobs=1)
+    toy.fit(texts, [[word] for word in words] * 2, keep_training_data=True)
+    _use(toy)
     for precision in ("float16", "int8"):
         toy.model_ = toy.model_.quantize(precision)
-        _ask(toy)
+        _use(toy)
 
 
-def _ask(toy: LightDXML) -> None:
-    """Ask a model as the service does, with titles, rules, and characters that are not ASCII."""
+def _use(toy: LightDXML) -> None:
+    """Ask a model as the service does, with titles, rules, and characters that are not ASCII; let it learn."""
     with tempfile.TemporaryDirectory() as folder:
         toy.save(folder)
         predictor = Predictor(load_served_model("toy", Path(folder)).model, 1)
@@ -57,6 +58,7 @@ def _ask(toy: LightDXML) -> None:
         for rules in every:
             predictor.rank(documents, 10, tail=0.5, **rules)
             predictor.explain(documents, 2, **rules)
+    toy.learn(["word1 word2", "word3"], [["word1"], [f"new label {toy.model_.n_labels}"]])
 
 
 if __name__ == "__main__":

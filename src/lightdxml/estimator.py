@@ -30,7 +30,7 @@ from lightdxml.learning.folder import Journal, changed, read, save
 from lightdxml.learning.journal import Operation
 from lightdxml.learning.keep import Keeper, expected_bytes, kept_data
 from lightdxml.learning.learn import Learner
-from lightdxml.learning.stored import stamp
+from lightdxml.learning.stored import inside_of
 from lightdxml.model import fingerprints, store
 from lightdxml.model.model import Model
 from lightdxml.model.rules import Labels
@@ -455,7 +455,7 @@ class LightDXML(BaseEstimator):
         """Return the model with what it needs to learn, which is read when it is needed for the first time."""
         model = self._trained()
         if self._folder is not None:
-            if stamp(self._folder) != self._stamp:
+            if store.stamp(self._folder) != self._stamp:
                 raise ValueError(f"{self._folder} was changed since it was loaded: load it again")
             opened, self._folder = read(self._folder), None
             self._learner, self._journal = opened.learner, opened.journal
@@ -536,7 +536,11 @@ class LightDXML(BaseEstimator):
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
     def save(self, folder: str | Path) -> None:
-        """Write the model into a folder."""
+        """Write the model into a folder.
+
+        A model that is there is replaced, with all that it has learned since its training. Steps that this model has
+        learned cannot be undone any more, and `ModelFolder.learned` no longer has their documents.
+        """
         learner = self._known_learner()
         save(Path(folder), learner, self._journal, self.history_)
 
@@ -560,13 +564,13 @@ def load(folder: str | Path, *, verify: bool = True) -> LightDXML:
     """
     estimator = LightDXML()
     # If it is replaced right now, it is said so when the model learns.
-    mark = stamp(Path(folder)) if (Path(folder) / store.LEARNING).is_dir() else None
+    mark = store.stamp(Path(folder)) if inside_of(Path(folder)).is_dir() else None
     stored = store.load(Path(folder), verify=verify)
     model = estimator.model_ = stored.model
     estimator.history_ = stored.history
     estimator._learner, estimator._journal = Learner(model), Journal()
     estimator._folder = None
-    if (Path(folder) / store.LEARNING).is_dir():
+    if inside_of(Path(folder)).is_dir():
         estimator._folder, estimator._stamp = Path(folder), mark
     estimator.n_features_in_ = model.n_features
     values = {name: value for name, _, value in walk(model.config)}

@@ -13,7 +13,7 @@ from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.label_names import label_texts, name_forms
 from lightdxml.learning.kept import KeptData, rounded
 from lightdxml.learning.learn import Learner
-from lightdxml.learning.names import all_names, names_by_titles
+from lightdxml.learning.names import names_by_titles, new_names
 from lightdxml.model.model import Model
 from lightdxml.text.rare import Joined
 from lightdxml.text.tfidf import Vectorizer, with_words
@@ -109,6 +109,7 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
         vectorizer=vectorizer,
         vocabulary=merged,
         retired=np.flatnonzero(gone).astype(np.int32),
+        merged=model.merged[gone[model.merged[:, 0]]],
     )
     return updated, changes
 
@@ -130,9 +131,6 @@ def _updated(kept: KeptData, model: Model) -> KeptData:
     rare = {word: one for word, one in kept.rare.words.items() if word not in set(words)}
     kept = kept.widened(model.n_features, model.n_labels).with_late_words(joined, model.vectorizer)
     kept = replace(kept, rare=replace(kept.rare, words=rare))
-    if kept.clusters is not None:
-        nowhere = np.full(model.n_labels - len(kept.clusters.of_label), -1, dtype=np.int32)
-        kept = replace(kept, clusters=replace(kept.clusters, of_label=np.append(kept.clusters.of_label, nowhere)))
     if kept.own is not None:
         kept = replace(kept, own=np.maximum(kept.own, own_labels(kept.ids, model.label_ids)))
     if not model.config.names.enabled:
@@ -142,7 +140,7 @@ def _updated(kept: KeptData, model: Model) -> KeptData:
     names = [NameForms(rounded(forms.terms), forms.labels)]
     if kept.titles is not None and kept.own is not None:
         names += [one for one in [names_by_titles(kept.titles, kept.own)] if one is not None]
-    return replace(kept, names=all_names(names))
+    return replace(kept, names=new_names(names, None))
 
 
 def _matched(names: Sequence[str], vocabulary: Vocabulary, before: Vocabulary | None) -> list[str]:

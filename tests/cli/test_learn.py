@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +63,9 @@ def test_train_says_how_large_the_training_data_are_without_a_terminal(documents
 def test_learn_teaches_a_model_new_labels_and_shows_what_has_changed(pets: Path, horses: Path) -> None:
     shown = run("learn", pets, horses)
     rows = {line[:22].strip(): line[22:].split()[0] for line in shown.splitlines() if line[22:].split()}
-    names = ("documents", "corrected", "labels trained again", "new labels", "new words")
-    assert [rows[name] for name in names] == ["4", "0", "1", "1", "3"]
+    names = ("documents", "labels trained again", "new labels", "new words")
+    assert [rows[name] for name in names] == ["4", "1", "1", "4"]
+    assert "corrected" not in shown
     assert "P@1, 3, 5" in shown
     assert "Drift: 10.0% of the documents and 33.3% of the labels came after training" in shown
     assert "is due" not in shown, "four documents tell nothing"
@@ -70,7 +74,9 @@ def test_learn_teaches_a_model_new_labels_and_shows_what_has_changed(pets: Path,
 
 
 def test_a_document_of_the_same_id_is_corrected(pets: Path, tmp_path: Path) -> None:
-    found = json.loads(run("learn", pets, written(tmp_path / "x.jsonl", [{**HORSES[0], "id": "d0"}]), "--json"))
+    again = written(tmp_path / "x.jsonl", [{**HORSES[0], "id": "d0"}])
+    assert "they replace documents of the same id" in run("learn", pets, again, "--out", tmp_path / "new")
+    found = json.loads(run("learn", pets, again, "--json"))
     assert (found["step"], found["documents"], found["corrected"], found["new_labels"]) == (1, 1, 1, 1)
     assert found["keeps_training_data"] is True
     assert found["drift"]["is_due"] is False
@@ -131,7 +137,7 @@ def test_labels_are_retired_and_merged_and_documents_forgotten(pets: Path, horse
     found = json.loads(run("forget", "document", pets, "h0", "--json"))
     assert (found["step"], found["kind"], found["figures"]["forgotten"]) == (4, "forget", 1)
     shown = " ".join(run("history", pets).split())
-    for line in ("trained on 36 documents", "learned 4 documents, 1 new label, 3 new words", "forgot 1 document"):
+    for line in ("trained on 36 documents", "learned 4 documents, 1 new label, 4 new words", "forgot 1 document"):
         assert line in shown
 
 
@@ -166,7 +172,9 @@ def test_a_full_training_that_is_due_is_said_with_its_command(pets: Path, tmp_pa
         line for line in shown.splitlines() if line.startswith("A full training on all documents is due, because")
     )
     assert "74% of the documents were learned after training" in due
-    assert due.endswith(f"lightdxml train DATA --model {pets} --force --keep-training-data --preset fast")
+    command = f"lightdxml train DATA --model {pets} --discard-lessons --keep-training-data --preset fast"
+    assert f"With these documents in DATA: {command}" in shown.splitlines()
+    assert f"  lightdxml history {pets} --export learned.jsonl" in shown.splitlines()
     assert "training is due" in run("info", pets)
 
 
@@ -178,7 +186,13 @@ def test_info_says_what_a_model_keeps_and_has_learned(pets: Path, horses: Path) 
     kept = sum((pets / "learning" / name).stat().st_size for name in ("kept.safetensors", "kept.json"))
     assert (found["training_data_bytes"], found["lessons"], found["steps_since_training"]) == (kept, 1, 2)
     assert found["drift"]["new_labels"] == pytest.approx(1 / 3)
-    assert "2 steps since training" in " ".join(run("info", pets).split())
+    shown = " ".join(run("info", pets).split())
+    assert "lessons 1 of 2 steps since training: see lightdxml history" in shown
+    size = sum({path.stat().st_ino: path.stat().st_size for path in pets.rglob("*") if path.is_file()}.values())
+    assert found["folder_bytes"] == size > sum(found["bytes"].values())
+    assert f"size on disk {size / 1e6:,.1f} MB" in shown
+    run("rollback", pets)
+    assert "lessons 1 see lightdxml history" in " ".join(run("info", pets).split())
 
 
 def test_the_size_of_training_data_is_about_what_was_said(tmp_path: Path) -> None:
@@ -193,6 +207,12 @@ def test_the_size_of_training_data_is_about_what_was_said(tmp_path: Path) -> Non
 
 ERRORS = {
     "no model": (("learn", "nothing", "{horses}"), "nothing is not a model: there is no such folder"),
+    "no model to forget": (("forget", "retire", "nothing", "cat"), "nothing is not a model: there is no such folder"),
+    "no model to go back": (("rollback", "nothing"), "nothing is not a model: there is no such folder"),
+    "a file": (("learn", "{horses}", "{horses}"), "is not a model: it is a file"),
+    "a folder": (("rollback", "{folder}"), "is not a model: it has no manifest.json"),
+    "within itself": (("learn", "{pets}", "{horses}", "--out", "{pets}/sub"), "sub lies in the model"),
+    "features": (("learn", "{pets}", "{features}"), " has 5 features, and {pets} takes texts: give documents as in"),
     "no data": (("learn", "{pets}", "nothing"), "nothing: found no file or data set with this name"),
     "no label": (("forget", "retire", "{pets}", "cow"), "the model has no label 'cow': check its name or URI"),
     "itself": (("forget", "merge", "{pets}", "cat", "cat"), "a label cannot be merged with itself: give two labels"),
@@ -209,9 +229,12 @@ def test_errors_are_one_sentence_and_change_nothing(trained: Path, horses: Path,
     journal.write_text(journal.read_text().replace('"base_step": 0', '"base_step": 1'))
     arguments, message = ERRORS[what]
     before = content_of(trained)
+    features = tmp_path / "features.txt"
+    features.write_text("1 5 2\n0 1:1\n")
+    places = {"pets": trained, "horses": horses, "damaged": damaged, "features": features, "folder": tmp_path}
     with pytest.raises(ValueError, match=r"^[^\n]+$") as caught:
-        run(*(one.format(pets=trained, horses=horses, damaged=damaged) for one in arguments))
-    assert message in str(caught.value)
+        run(*(one.format(**places) for one in arguments))
+    assert message.format(**places) in str(caught.value)
     assert content_of(trained) == before
 
 
@@ -230,7 +253,237 @@ def test_a_smaller_model_learns_too_and_is_the_new_base(horses: Path, tmp_path: 
     assert small.keeps_training_data
     assert (small.journal.step, small.journal.base_step) == (1, 1)
     assert "Steps up to 1 cannot be undone" in run("history", tmp_path / "small")
-    with pytest.raises(ValueError, match=r"cannot go back to step 0 \(nothing can be undone\)"):
+    with pytest.raises(ValueError, match=r"step 0 \(nothing can be undone\): steps up to 1 stay, because the whole"):
         run("rollback", tmp_path / "small")
     small.learn(["a big cow"] * 3, [["cow"]] * 3)
     assert small.rollback(1)[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"labels": [""]}, "expected a name that is not empty$"),
+        ({"id": "x" * 5000}, "has 5,000 characters, and may have 1,000: give a shorter one$"),
+    ],
+)
+def test_labels_without_a_name_and_long_ids_are_refused(
+    pets: Path, tmp_path: Path, wrong: dict[str, Any], reason: str
+) -> None:
+    before = content_of(pets)
+    with pytest.raises(ValueError, match=reason):
+        run("learn", pets, written(tmp_path / "x.jsonl", [HORSES[0] | wrong]))
+    assert content_of(pets) == before
+
+
+def test_rejected_labels_are_trained_again(pets: Path, tmp_path: Path) -> None:
+    rows = written(tmp_path / "rows.jsonl", [{"text": "a purring cat", "labels": ["cat"]}])
+    plain = json.loads(run("learn", pets, rows, "--out", tmp_path / "plain", "--json"))
+    rejecting = json.loads(run("learn", pets, rows, "--reject", "dog", "--out", tmp_path / "rejecting", "--json"))
+    assert rejecting["labels"] == plain["labels"] + 1
+
+
+def test_retired_labels_of_new_documents_are_named(pets: Path, tmp_path: Path) -> None:
+    run("forget", "retire", pets, "cat")
+    result = run_process("learn", pets, written(tmp_path / "x.jsonl", [{"text": "a cat", "labels": ["cat"]}]))
+    assert "retired labels of these documents are learned, but never suggested: cat" in result.stderr
+
+
+def test_documents_that_were_learned_are_exported_as_train_and_learn_read_them(pets: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has learned no documents since training that could be written"):
+        run("history", pets, "--export", tmp_path / "none.jsonl")
+    folder = ModelFolder(pets)
+    folder.learn(["a neighing horse"] * 3, [["horse"]] * 3, ids=["h0", "h1", "h2"])
+    folder.learn(["a pony", "a mule"], [["pony"], ["mule", "horse"]], ids=["h1", ""])
+    folder.forget(["h0", "d0"])
+    folder.merge("pony", "horse")
+    run(
+        "learn",
+        pets,
+        written(tmp_path / "more.jsonl", [{"id": "h0", "title": "Cow", "text": "large", "labels": ["cow"]}]),
+    )
+    target = tmp_path / "learned.jsonl"
+    assert f"4 documents that {pets} has learned since training: {target}" in run("history", pets, "--export", target)
+    assert [json.loads(line) for line in target.read_text().splitlines()] == [
+        {"id": "h2", "title": "", "text": "a neighing horse", "labels": ["horse"]},
+        {"id": "h1", "title": "", "text": "a pony", "labels": ["horse"]},
+        {"id": "", "title": "", "text": "a mule", "labels": ["horse", "mule"]},
+        {"id": "h0", "title": "Cow", "text": "large", "labels": ["cow"]},
+    ]
+    learned = ModelFolder(pets).learned()
+    assert learned.labels == [["horse"], ["horse"], ["horse", "mule"], ["cow"]]
+    assert (learned.ids, len(learned), repr(learned)) == (["h2", "h1", "", "h0"], 4, "<Lessons: 4 documents, 6 labels>")
+    assert json.loads(run("learn", pets, target, "--json"))["corrected"] == 3
+    with pytest.raises(ValueError, match=r"learned\.jsonl is there already: choose another name"):
+        run("history", pets, "--export", target)
+
+
+def test_features_that_were_learned_are_exported_as_train_and_learn_read_them(tmp_path: Path) -> None:
+    from lightdxml.data import load as load_data
+    from lightdxml.validation import check_features
+    from tests.support.data import topics
+
+    X, Y = topics(300)
+    names = [f"label {j}" for j in range(Y.shape[1])]
+    LightDXML("fast").fit(X, Y, label_names=names).save(tmp_path / "model")
+    ModelFolder(tmp_path / "model").learn(X[:20], Y[:20], label_names=names)
+    run("history", tmp_path / "model", "--export", tmp_path / "learned")
+    found = load_data(tmp_path / "learned")
+    assert found.label_names == names
+    assert found.train.X is not None
+    assert abs(found.train.X - check_features(X[:20])).max() < 1e-6, "as the model has them: of length 1"
+    assert abs(found.train.Y - Y[:20]).max() == 0
+    assert json.loads(run("learn", tmp_path / "model", tmp_path / "learned", "--json"))["new_labels"] == 0
+    other = tmp_path / "other.txt"
+    other.write_text("1 5 2\n0 1:1\n")
+    wrong = f"has 5 features, and .*model takes {X.shape[1]:,} features: give documents as in its training"
+    with pytest.raises(ValueError, match=wrong):
+        run("learn", tmp_path / "model", other)
+
+
+def test_columns_without_names_are_exported_as_learn_reads_them(tmp_path: Path) -> None:
+    from scipy.sparse import csr_matrix
+
+    Y = csr_matrix([[1, 0], [0, 1]] * 12)
+    LightDXML("fast").fit(["a cat", "a dog"] * 12, Y).save(tmp_path / "pets")
+    ModelFolder(tmp_path / "pets").learn(["a horse"] * 3, csr_matrix([[0, 0, 0, 1]] * 3))
+    run("history", tmp_path / "pets", "--export", tmp_path / "learned.jsonl")
+    assert json.loads((tmp_path / "learned.jsonl").read_text().splitlines()[0]) == {"text": "a horse", "labels": ["3"]}
+    run("learn", tmp_path / "pets", tmp_path / "learned.jsonl")
+    assert load(tmp_path / "pets").model_.label_frequency.tolist() == [12, 12, 0, 6]
+
+
+def test_documents_of_steps_before_the_whole_model_was_changed_are_said_to_be_lost(
+    pets: Path, horses: Path, tmp_path: Path
+) -> None:
+    run("learn", pets, horses)
+    load(pets).learn(["a cow"], [["cow"]]).save(tmp_path / "saved")
+    ModelFolder(tmp_path / "saved").learn(["a hen"], [["hen"]])
+    assert ModelFolder(tmp_path / "saved").learned().lost == [1, 2]
+    result = run_process("history", tmp_path / "saved", "--export", tmp_path / "learned.jsonl", "--json")
+    assert json.loads(result.stdout) == {"file": str(tmp_path / "learned.jsonl"), "documents": 1, "lost_steps": [1, 2]}
+    assert "the journal has no documents of steps 1, 2: the whole model was changed or saved again" in result.stderr
+
+
+def test_a_training_does_not_replace_a_model_that_has_learned_unless_it_is_told_so(
+    pets: Path, documents: Path, horses: Path
+) -> None:
+    train = ("train", documents, "--model", pets, "--preset", "fast")
+    run("learn", pets, horses)
+    before = content_of(pets)
+    refused = (
+        r"has learned in 1 step since training, .*`lightdxml history .*pets --export learned.jsonl`.* --discard-lessons"
+    )
+    with pytest.raises(ValueError, match=refused):
+        run("train", "no-such-data", "--model", pets, "--force")
+    assert content_of(pets) == before
+    run(*train, "--discard-lessons")
+    assert ModelFolder(pets).journal.step == 0
+
+
+def test_a_model_that_learns_during_a_training_stays(
+    pets: Path, documents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lightdxml.cli import train
+
+    fit = train._fit
+
+    def fit_and_learn(*arguments: Any, **options: Any) -> None:
+        fit(*arguments, **options)
+        ModelFolder(pets).learn(["a hen"], [["hen"]])
+
+    monkeypatch.setattr(train, "_fit", fit_and_learn)
+    with pytest.raises(
+        ValueError, match=r"pets has learned during this training, and stays: the new model is in .*pets-1$"
+    ):
+        run("train", documents, "--model", pets, "--preset", "fast", "--force")
+    assert ModelFolder(pets).journal.step == 1
+    assert load(f"{pets}-1").model_.n_documents == 36
+
+
+def test_settings_that_follow_from_the_data_are_not_shown_as_given(tmp_path: Path) -> None:
+    rows = [{"text": f"a {LABELS[i % 36][0]} {i % 7}", "labels": LABELS[i % 36]} for i in range(600)]
+    options = ("--dense", "never", "--max-features", 500)
+    run("train", written(tmp_path / "a.jsonl", rows), "--model", tmp_path / "pets", *options)
+    owls = [{"text": f"one owl{i % 9} of many", "labels": ["owl", f"owl{i % 9}"]} for i in range(300)]
+    shown = run("learn", tmp_path / "pets", written(tmp_path / "owls.jsonl", owls))
+    assert "is due" in shown
+    assert "batch_size" not in shown
+    assert "--max-features 500" in shown
+    assert "batch_size" not in run("info", tmp_path / "pets")
+
+
+def test_history_says_where_documents_came_from_and_names_new_labels(pets: Path, tmp_path: Path) -> None:
+    rows = [{"text": f"one owl{i % 5}", "labels": [f"owl{i % 5}"]} for i in range(20)]
+    run("learn", pets, written(tmp_path / "owls.jsonl", rows))
+    run("learn", pets, written(tmp_path / "hen.jsonl", [{"text": "a hen", "labels": ["hen"]}]))
+    run("forget", "retire", pets, "cat")
+    shown = " ".join(run("history", pets).split())
+    assert "from owls.jsonl; new: owl0, owl1, owl2 and 2 more" in shown
+    assert "from hen.jsonl; new: hen" in shown
+    entries = json.loads(run("history", pets, "--json"))["entries"]
+    assert [entry["new_label_names"] for entry in entries] == [[f"owl{i}" for i in range(5)], ["hen"], []]
+    assert [entry["figures"].get("source") for entry in entries] == ["owls.jsonl", "hen.jsonl", None]
+
+
+def test_history_shows_p1_of_lessons_with_enough_documents(pets: Path, tmp_path: Path) -> None:
+    for n in (19, 20):
+        run("learn", pets, written(tmp_path / f"{n}.jsonl", [{"text": "a purring cat", "labels": ["cat"]}] * n))
+    steps = [line.split() for line in run("history", pets).splitlines() if line[:1] in "12" and " learned " in line]
+    assert [line[3] == "100.0" for line in steps] == [False, True]
+
+
+def test_gaps_are_said_after_the_input_was_checked_and_documents_are_named(pets: Path, tmp_path: Path) -> None:
+    rows = [{"id": f"e{i}", "text": "", "labels": ["cat"]} for i in range(5)]
+    result = run_process("learn", pets, written(tmp_path / "x.jsonl", [*HORSES, *rows]))
+    said = "5 of 9 documents are empty (e0, e1, e2, …): they were learned all the same"
+    assert result.stderr.splitlines() == [said]
+    features = tmp_path / "features.txt"
+    features.write_text("2 5 2\n0 1:1\n0 \n")
+    result = run_process("learn", pets, features)
+    assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["learn", "forget", "rollback"])
+def test_a_command_that_is_stopped_says_that_the_model_is_unchanged(
+    pets: Path, horses: Path, monkeypatch: pytest.MonkeyPatch, command: str, number: int
+) -> None:
+    run("learn", pets, horses)
+    before = content_of(pets)
+    stop_in(monkeypatch, "lightdxml.learning.stored.write_data", number)
+    arguments = {
+        "learn": ("learn", pets, horses),
+        "forget": ("forget", "retire", pets, "cat"),
+        "rollback": ("rollback", pets),
+    }
+    assert stopped(monkeypatch, *arguments[command], code=128 + number) == [f"stopped: {pets} is unchanged"]
+    assert content_of(pets) == before
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_a_command_that_is_stopped_too_late_says_that_the_step_was_done(
+    pets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_in(monkeypatch, "lightdxml.cli.forget.print_change", signal.SIGTERM)
+    for more, where in (((), pets), (("--out", tmp_path / "new"), tmp_path / "new")):
+        lines = stopped(monkeypatch, "forget", "retire", pets, "cat", *more, code=128 + signal.SIGTERM)
+        assert lines == [f"stopped, but the step was done: it is in {where}"]
+        assert ModelFolder(where).journal.step >= 1
+
+
+def stop_in(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
+    """Send a signal to this process when a function is called."""
+
+    def stop(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    monkeypatch.setattr(place, stop)
+
+
+def stopped(monkeypatch: pytest.MonkeyPatch, *arguments: Any, code: int) -> list[str]:
+    """Run a command that is stopped, and return what it notes."""
+    lines: list[str] = []
+    monkeypatch.setattr("lightdxml.cli.changes.note", lines.append)
+    run(*arguments, code=code)
+    return lines

@@ -162,14 +162,14 @@ def test_a_finished_training_whose_checkpoint_is_left_can_be_resumed(
 
 def test_empty_documents_and_those_without_labels_are_counted_in_one_line(folder: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "gaps.csv", [*ROWS, ";cat", "the cat;", "the dog;"])
-    counted = "1 of 63 documents are empty, 2 have no labels: "
+    counted = "1 of 63 documents is empty (document 61), 2 have no labels (documents 62, 63): "
     for command in (
         ["train", data, "--model", tmp_path / "model", "--separator", "/"],
         ["evaluate", folder / "model", data, "--separator", "/"],
     ):
         shown = run_process(*command)
         assert shown.stderr.count(counted) == 1, shown.stderr
-    assert "documents are empty" not in run_process("evaluate", folder / "model", folder / "my data.csv").stderr
+    assert " empty" not in run_process("evaluate", folder / "model", folder / "my data.csv").stderr
 
 
 def test_progress_is_printed_as_lines_without_a_terminal(folder: Path, tmp_path: Path) -> None:

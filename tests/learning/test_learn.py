@@ -73,6 +73,16 @@ def test_learning_comes_near_to_training_on_everything() -> None:
     assert found >= expected - 0.01
 
 
+def test_a_new_label_is_found_by_its_name_even_if_no_document_has_these_words() -> None:
+    model = trained()
+    model.learn(["a striped animal of the forest"], [["okapi"]])
+    vectorizer = model.model_.vectorizer
+    assert vectorizer is not None
+    assert "okapi" in vectorizer.vocabulary
+    assert "forest" not in vectorizer.vocabulary, "only one document has it, and no name"
+    assert model.predict("an okapi", k=1) == ["okapi"]
+
+
 def test_words_join_the_vocabulary_once_enough_documents_have_them() -> None:
     model = trained()
     vectorizer = model.model_.vectorizer
@@ -119,8 +129,38 @@ def test_a_forgotten_document_counts_no_more() -> None:
     zebra = (model.model_.label_names or []).index("zebra")
     assert model.model_.label_frequency[zebra] == 0
     assert model.scores(["noise1"], k=7)[0, zebra] < same.scores(["noise1"], k=7)[0, zebra]
+    assert same.predict("a zebra", k=1) == ["zebra"]
     with pytest.raises(ValueError, match="no document that the model has learned has the id 'z1'"):
         model.forget(["z1"])
+
+
+@pytest.mark.parametrize("options", [{}, FOUR_VIEWS], ids=["fast", "four views"])
+def test_a_label_is_forgotten_with_its_last_document(options: dict[str, object]) -> None:
+    texts, labels = zoo(100)
+    model = LightDXML("fast", options={**options, "names": False}).fit(texts, labels, keep_training_data=True)
+    model.learn(["a yak neighs"] * 3, [["yak"]] * 3, ids=["y1", "y2", "y3"])
+    assert model.predict("the yak neighs", k=1) == ["yak"]
+    model.forget(["y1", "y2", "y3"])
+    assert model.predict("the yak neighs noise1", k=1) != ["yak"]
+    assert model.scores(["the yak neighs"], k=7)[0, model.model_.label_ids["yak"]] < 0.2
+    model.learn(["a yak neighs"] * 3, [["yak"]] * 3)
+    assert model.predict("the yak neighs", k=1) == ["yak"]
+
+
+@MEMORY
+def test_documents_without_known_words_do_not_raise_their_label(remembers: bool) -> None:
+    model = trained(remembers)
+    model.learn([f"unknown{i}" for i in range(200)], [["dog"]] * 200)
+    test, truth = zoo(50, seed=8)
+    assert model.score(test, truth) == 1
+
+
+def test_without_training_data_probabilities_stay_as_training_fitted_them() -> None:
+    model = trained(remembers=False)
+    before = model.model_
+    model.learn(*zoo(ENOUGH + 10, ["cat", "zebra"], seed=6))
+    assert model.model_.calibration is before.calibration
+    assert model.model_.blend is before.blend
 
 
 def test_forgetting_needs_the_training_data() -> None:
@@ -153,6 +193,12 @@ def test_a_merged_label_lives_on_in_the_other_one(remembers: bool) -> None:
     if remembers:
         assert model.model_.label_frequency[names.index("sheep")] == expected, "documents of both count once"
     assert model.model_.label_frequency[names.index("goat")] == 0
+    model.learn(["a goat that gives milk"], [["goat"]])
+    assert model.model_.label_frequency[names.index("goat")] == 0, "later documents have the other label, too"
+    model.merge("sheep", "cow")
+    before = model.model_.label_frequency[names.index("cow")]
+    model.learn(["a goat that gives milk"], [["goat"]])
+    assert model.model_.label_frequency[names.index("cow")] == before + 1
     with pytest.raises(ValueError, match="cannot be merged with itself"):
         model.merge("cat", "cat")
     with pytest.raises(ValueError, match="goat is retired"):
@@ -163,7 +209,7 @@ def test_the_number_of_threads_changes_no_bit() -> None:
     found = []
     for threads in (1, 4):
         with parallel.use_threads(threads):
-            model = trained(n_jobs=threads)
+            model = trained(n_jobs=threads, options={**FOUR_VIEWS, "linear.work": 0, "linear.min_clusters": 2})
             model.learn(*zoo(30, ["cat", "zebra", "dog"], seed=9))
         found.append(model.model_.arrays())
     assert list(found[0]) == list(found[1])
@@ -224,7 +270,11 @@ def test_titles_of_documents_that_are_labels_become_their_names() -> None:
     assert kept is not None
     assert kept.names is not None
     assert len(kept.names.labels) > before
-    known = model.model_.label_ids
+    known, n_names = model.model_.label_ids, len(kept.names.labels)
+    model.learn(texts[100:], links[100:], ids=ids[100:])
+    assert model._learner.kept is not None
+    assert model._learner.kept.names is not None
+    assert len(model._learner.kept.names.labels) == n_names, "a title that comes again is no further name"
     assert kept.own is not None
     assert kept.own.tolist() == [known.get(one, -1) for one in ids], "also documents whose label came later"
 
@@ -291,7 +341,7 @@ def test_a_rejected_label_is_trained_again_however_unlikely_it_was(remembers: bo
     model, same = trained(remembers), trained(remembers)
     text = "the cat noise1 puppet noise2"
     dog = (model.model_.label_names or []).index("dog")
-    model.learn([text] * 3, [["cat"]] * 3, rejected=["dog", "dog", "unknown"])
+    model.learn([text] * 3, [["cat"]] * 3, rejected=["dog", "dog"])
     same.learn([text] * 3, [["cat"]] * 3)
     assert model._journal.entries[-1].figures["labels"] == same._journal.entries[-1].figures["labels"] + 1
     assert model.scores([text], k=6)[0, dog] <= same.scores([text], k=6)[0, dog]
@@ -314,6 +364,19 @@ def test_a_model_with_more_clusters_than_labels_can_be_saved(tmp_path: Path) -> 
     assert again.predict("a zebra", k=1) == ["zebra"]
 
 
+@pytest.mark.parametrize(
+    ("rejected", "message"),
+    [
+        ("dog", "rejected is the single label 'dog': give a list"),
+        (["yak"], "has no label 'yak' that could be rejected"),
+    ],
+)
+def test_rejected_labels_are_checked(rejected: object, message: str) -> None:
+    model = trained()
+    with pytest.raises(ValueError, match=message):
+        model.learn(["a cat"], [["cat"]], rejected=rejected)  # type: ignore[arg-type]
+
+
 def test_a_mistyped_number_of_a_label_is_refused() -> None:
     X, Y = topics(100)
     model = LightDXML("fast").fit(X, Y, keep_training_data=True)
@@ -329,6 +392,9 @@ def test_a_label_without_documents_takes_those_of_another_one(options: dict[str,
     model = LightDXML("fast", options=options).fit(texts, uris, vocabulary=concepts, keep_training_data=True)
     model.merge("urn:goat", "urn:zebra")
     assert model.predict("a goat", k=1) == ["urn:zebra"]
+    kept, zebra = model._learner.kept, model.model_.label_ids["urn:zebra"]
+    assert kept is not None
+    assert kept.clusters is None or kept.clusters.of_label[zebra] >= 0, "it has the cluster of the label that went"
 
 
 def test_a_model_with_another_vocabulary_learns_and_is_saved(tmp_path: Path) -> None:

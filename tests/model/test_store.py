@@ -330,7 +330,7 @@ def test_a_history_of_another_form_is_refused(saved: Path, content: str) -> None
 
 
 def test_names_made_to_fill_memory_are_not_read(saved: Path) -> None:
-    write_file(saved, "label_names.json", json.dumps(["x" * 2_000_000, "y"]).encode())
+    write_file(saved, "label_names.json", json.dumps(["x" * 5_000_000, "y"]).encode())
     check_refused(saved, r"label_names\.json has more than \d+ bytes")
 
 

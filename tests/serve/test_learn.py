@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,8 +20,9 @@ import requests
 from annif_client import AnnifClient
 
 from lightdxml import LightDXML, Predictor
-from lightdxml.learning.folder import ModelFolder
-from lightdxml.serve import registry
+from lightdxml.learning import journal
+from lightdxml.learning.folder import ModelFolder, writing
+from lightdxml.serve import registry, teacher
 from lightdxml.serve.registry import load_served_model
 from tests.serve.test_server import serving
 from tests.support.serving import Running, running, wait_until
@@ -155,6 +158,8 @@ def test_unless_it_is_allowed_learning_is_refused_before_the_body_is_read(server
         (LEARN, {"documents": [HORSE | {"label": "x"}]}, 400, "documents.0.label: extra inputs are not permitted"),
         (LEARN, {"documents": [HORSE], "k": 1}, 400, "k: extra inputs are not permitted"),
         (LEARN, {"documents": [HORSE | {"labels": ["x" * 1001]}]}, 400, "at most 1000 characters"),
+        (LEARN, {"documents": [HORSE | {"id": "x" * 1001}]}, 400, "documents.0.id: string should have at most 1000"),
+        (ANNIF, [ANNIF_HORSE | {"document_id": "x" * 1001}], 400, "0.document_id: string should have at most 1000"),
         (ANNIF, [], 400, "the body: list should have at least 1 item"),
         (ANNIF, {}, 400, "the body: input should be a valid list"),
         (ANNIF, [ANNIF_HORSE] * 33, 400, "the body: list should have at most 32 items"),
@@ -343,3 +348,101 @@ def test_a_service_that_does_not_learn_loads_no_scipy(plain_folder: Path) -> Non
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
+
+
+def test_a_model_whose_first_label_was_retired_is_served_and_learns(folder: Path) -> None:
+    ModelFolder(folder).retire(["cat"])
+    with running({"pets": folder}, allow_learn=True) as school:
+        answer = teach(school, HORSE)
+        assert (answer.status_code, answer.json()["step"]) == (200, 2)
+        assert best(school) == "horse"
+
+
+def test_a_model_with_one_label_left_is_served(folder: Path) -> None:
+    ModelFolder(folder).retire(["cat", "dog"])
+    assert load_served_model("pets", folder).model.n_labels == 3
+
+
+def test_a_lesson_that_is_on_the_disk_is_no_error(
+    school: Running, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: object) -> None:
+        raise ValueError("no warmth")
+
+    monkeypatch.setattr(registry, "_warm_up", fail)
+    assert teach(school, HORSE).status_code == 200
+    assert best(school) == "horse"
+    assert "model pets could not be warmed up: no warmth" in caplog.text
+    assert steps(folder) == 1
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("lightdxml.model.store.save", fail)
+
+
+def test_what_is_wrong_with_the_folder_is_no_fault_of_the_client(
+    school: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, reason in (
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder)), "No space left on device"),
+        (ValueError(f"{folder} cannot be written ({folder.parent} is read-only): choose another folder"), "the log of"),
+    ):
+        fail_with(monkeypatch, error)
+        assert_no_path(teach(school, HORSE), 503, reason, folder)
+    monkeypatch.undo()
+    learn = journal.apply
+
+    def replaced(*arguments: Any) -> Any:
+        # By a training, which waits for nobody.
+        (folder / "manifest.json").touch()
+        return learn(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "apply", replaced)
+        assert_no_path(teach(school, HORSE), 409, "the model pets was changed meanwhile: try again", folder)
+    assert teach(school, HORSE).status_code == 200
+
+
+def assert_no_path(answer: requests.Response, status: int, reason: str, folder: Path) -> None:
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert reason in answer.json()["detail"]
+    assert str(folder.parent) not in answer.text
+
+
+@pytest.mark.parametrize("how", ["damaged", "gone"])
+def test_a_folder_that_cannot_be_read_is_said_so(school: Running, folder: Path, how: str) -> None:
+    if how == "gone":
+        shutil.rmtree(folder)
+    else:
+        (folder / "learning" / "journal.json").write_text("{")
+    history = school.get("/api/models/pets/history")
+    for answer in (teach(school, HORSE), history):
+        assert_no_path(answer, 503, "the folder of the model pets cannot be read or written now", folder)
+    assert best(school, "a cat") == "cat"
+
+
+def test_a_lesson_does_not_wait_without_end_for_another_process(
+    school: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(teacher, "_PATIENCE", 0.1)
+    with writing(folder):
+        answer = teach(school, HORSE)
+    assert_no_path(answer, 503, "the model pets is being changed by another process: try again later", folder)
+    assert teach(school, HORSE).status_code == 200
+
+
+def test_a_document_may_have_no_label_of_a_model_without_names() -> None:
+    trained = LightDXML("fast").fit(["a cat", "a dog"] * 20, np.eye(2)[[0, 1] * 20])
+    assert teacher._labels_for(trained.model_, []) == []
+
+
+def test_a_server_stops_although_another_process_never_ends(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teacher, "_PATIENCE", 0.5)
+    with ThreadPoolExecutor(1) as pool, writing(folder), running({"pets": folder}, allow_learn=True) as school:
+        asked = pool.submit(teach, school, HORSE)
+        wait_until(lambda: school.service.teacher._queue._busy)
+    assert asked.exception() is not None or asked.result().status_code == 503
+    assert steps(folder) == 0

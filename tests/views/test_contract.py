@@ -306,7 +306,7 @@ def lesson(model: LightDXML, documents: tuple[csr_matrix, csr_matrix], *, rememb
     data = TrainingData(every, labels, every[:0], labels[:0])
     new = np.array([N_LABELS], dtype=np.int32)
     frequency = np.append(model.model_.label_frequency, 10).astype(np.int32)
-    return Lesson(data, n, remembers, new, new, np.array([3], np.int32), frequency, model.model_.config)
+    return Lesson(data, n, remembers, new, new, np.array([3], np.int32), frequency, frequency, model.model_.config)
 
 
 @pytest.mark.parametrize("remembers", [True, False])

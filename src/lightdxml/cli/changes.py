@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shlex
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from lightdxml.cli.output import print_json, say
+from lightdxml.cli.output import errors, note, print_json, printable, say
 from lightdxml.cli.reading import reading_options
 from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
@@ -36,47 +42,102 @@ def target_of(model: Path, out: Path | None, force: bool) -> Path:
     return target
 
 
-def done(entry: Entry) -> str:
-    """Return what an entry of the journal has changed, in a few words.
-
-    >>> from lightdxml.learning.journal import Entry
-    >>> done(Entry(2, "", "merge", {"merged": "cat", "into": "pet"}))
-    'merged cat into pet'
-    """
-    figures = entry.figures
-    if entry.kind == "retire":
-        return f"retired {_listed(figures['retired'])}"
-    if entry.kind == "merge":
-        return f"merged {figures['merged']} into {figures['into']}"
-    if entry.kind == "forget":
-        return f"forgot {_count(figures['forgotten'], 'document')}"
-    parts = [f"learned {_count(figures['documents'], 'document')}"]
-    parts += [f"{figures['corrected']:,} corrected"] if figures["corrected"] else []
-    parts += [_count(figures[f"new_{one}s"], f"new {one}") for one in ("label", "word") if figures[f"new_{one}s"]]
-    return ", ".join(parts)
+@contextmanager
+def changing(model: Path, out: Path | None, force: bool) -> Iterator[Path]:
+    """Yield where a changed model goes. Whoever stops the command is told whether the model has changed."""
+    with _sigterm_as_interrupt() as received:
+        before = target = None
+        try:
+            check_model(model)
+            target = target_of(model, out, force)
+            before = _stamp(target)
+            yield target
+        except KeyboardInterrupt as stopped:
+            if target is None or _stamp(target) == before:
+                note(f"stopped: {model} is unchanged" if out is None else f"stopped: {out} was not written")
+            else:
+                note(f"stopped, but the step was done: it is in {target}")
+            raise typer.Exit(128 + (received[0] if received else signal.SIGINT)) from stopped
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+def check_model(model: Path) -> None:
+    """Raise a `ValueError` if a folder is not a model."""
+    from lightdxml.learning.stored import overview
+    from lightdxml.model.store import is_model, stamp
+
+    stamp(model)
+    if model.is_dir() and not is_model(model):
+        overview(model)
 
 
-def _listed(names: list[str], most: int = 3) -> str:
-    return ", ".join(names) if len(names) <= most else f"{', '.join(names[:most])} and {len(names) - most:,} more"
+def _stamp(model: Path) -> tuple[int, int] | None:
+    """Return the stamp of a model; None if there is none."""
+    from lightdxml.model.store import stamp
+
+    try:
+        return stamp(model)
+    except ValueError:
+        return None
+
+
+@contextmanager
+def _sigterm_as_interrupt() -> Iterator[list[int]]:
+    """Let SIGTERM interrupt what runs as Ctrl-C does; yield a list of such signals that have come."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        # Only the main thread may handle signals; whoever ignores or handles SIGTERM does so for a reason.
+        yield received
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def working(on: str) -> Iterator[None]:
+    """Show what is being done, on a terminal."""
+    with errors.status(Text(printable(on))) if errors.is_terminal else nullcontext():
+        yield
 
 
 def print_change(changed: Changed, target: Path, json: bool) -> None:
     """Print what a command has changed, in a line or as JSON."""
+    from lightdxml.learning.summary import summary
+
     if json:
         print_json({"model": str(target), **asdict(changed.entry)})
         return
-    say(f"Step {changed.entry.step}: {done(changed.entry)} in {changed.seconds:.1f} s. The model is in {target}.")
+    say(f"Step {changed.entry.step}: {summary(changed.entry)} in {changed.seconds:.1f} s. The model is in {target}.")
 
 
-def show_drift(drift: Drift, model: Model, folder: Path) -> None:
-    """Show how far a model has moved since training, and the command that trains it again if that is due."""
+def n_trained(model: Model, entries: Sequence[Entry]) -> int:
+    """Return the number of documents that a model was trained on, given its journal."""
+    n_documents = model.n_documents
+    for entry in entries:
+        if entry.kind == "learn":
+            n_documents -= entry.figures["documents"] - entry.figures["corrected"]
+        elif entry.kind == "forget":
+            n_documents += entry.figures["forgotten"]
+    return n_documents
+
+
+def show_drift(drift: Drift, model: Model, folder: Path, n_documents: int) -> None:
+    """Show how far a model has moved since training, and the commands that train it again if that is due.
+
+    `n_documents` is the number of documents that it was trained on.
+    """
     say(f"Drift: {drift_text(drift)}.")
     if drift.is_due:
-        say(f"A full training on all documents is due, because {_joined(drift.reasons)}: {_training(model, folder)}")
+        say(f"A full training on all documents is due, because {_joined(drift.reasons)}. What was learned since:")
+        say(f"  {shlex.join(['lightdxml', 'history', str(folder), '--export', 'learned.jsonl'])}")
+        say(f"With these documents in DATA: {_training(model, folder, n_documents)}")
 
 
 def drift_text(drift: Drift) -> str:
@@ -101,12 +162,12 @@ def _joined(reasons: list[str]) -> str:
     return " and ".join(reasons)
 
 
-def _training(model: Model, folder: Path) -> str:
+def _training(model: Model, folder: Path, n_documents: int) -> str:
     """Return the command that trains a model again, as it was trained; DATA and FILE are to be filled in."""
     from lightdxml.text.tfidf import TextOptions
 
-    preset, changes = nearest_preset(model.config, model.n_documents)
-    words = ["lightdxml", "train", "DATA", "--model", str(folder), "--force", "--keep-training-data"]
+    preset, changes = nearest_preset(model.config, n_documents)
+    words = ["lightdxml", "train", "DATA", "--model", str(folder), "--discard-lessons", "--keep-training-data"]
     words += [] if preset == "default" else ["--preset", preset]
     words += [word for name, value in changes.items() for word in ("--set", f"{name}={plain(value)}")]
     if model.vectorizer is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lightdxml.cli.changes import Out, print_change, target_of
+from lightdxml.cli.changes import Out, changing, print_change, working
 from lightdxml.cli.output import Force, Json, ModelFolder
 
 app = typer.Typer(
@@ -30,8 +30,9 @@ def retire(
     """
     from lightdxml.learning import folder
 
-    target = target_of(model, out, force)
-    print_change(folder.ModelFolder(model).retire(labels, out), target, json)
+    with changing(model, out, force) as target, working("changing the model"):
+        changed = folder.ModelFolder(model).retire(labels, out)
+        print_change(changed, target, json)
 
 
 @app.command()
@@ -49,8 +50,9 @@ def merge(
     """
     from lightdxml.learning import folder
 
-    target = target_of(model, out, force)
-    print_change(folder.ModelFolder(model).merge(label, into, out), target, json)
+    with changing(model, out, force) as target, working("changing the model"):
+        changed = folder.ModelFolder(model).merge(label, into, out)
+        print_change(changed, target, json)
 
 
 @app.command()
@@ -70,5 +72,6 @@ def document(
     """
     from lightdxml.learning import folder
 
-    target = target_of(model, out, force)
-    print_change(folder.ModelFolder(model).forget(ids, out), target, json)
+    with changing(model, out, force) as target, working("changing the model"):
+        changed = folder.ModelFolder(model).forget(ids, out)
+        print_change(changed, target, json)

@@ -37,6 +37,8 @@ _FIRST = 20
 # The share of training documents among those to measure that is tolerated, as texts may repeat, and that is most.
 _TOLERATED, _MOST = 0.01, 0.5
 _CHUNK = 8192
+# Documents that a message names.
+_NAMED = 3
 
 
 def cuts_up_to(k: int) -> tuple[int, ...]:
@@ -135,12 +137,41 @@ def split_command(source: str, reading: list[str], *options: str) -> str:
 
 
 def note_gaps(split: Split, effect: str) -> None:
-    """Say how many documents are empty and how many have no labels, if there are any."""
-    from lightdxml.data.statistics import count_empty, count_unlabeled
+    """Say how many documents are empty and how many have no labels, if there are any, and name some."""
+    from lightdxml.data.statistics import empty_documents, unlabeled_documents
 
-    empty, unlabeled = count_empty(split), count_unlabeled(split)
-    if empty or unlabeled:
-        note(f"{empty:,} of {len(split):,} documents are empty, {unlabeled:,} have no labels: {effect}")
+    empty, unlabeled = empty_documents(split), unlabeled_documents(split)
+    of, parts = f" of {len(split):,} documents", []
+    if len(empty):
+        parts.append(f"{len(empty):,}{of} {'is' if len(empty) == 1 else 'are'} empty ({_called(split, empty)})")
+    if len(unlabeled):
+        of, have = "" if parts else of, "has" if len(unlabeled) == 1 else "have"
+        parts.append(f"{len(unlabeled):,}{of} {have} no labels ({_called(split, unlabeled)})")
+    if parts:
+        note(f"{', '.join(parts)}: {effect}")
+
+
+def _called(split: Split, rows: NDArray[np.int64]) -> str:
+    """Return the first few documents: their ids, or their numbers if they have none."""
+    first = rows[:_NAMED].tolist()
+    called = [split.ids[row] if split.ids is not None else "" for row in first]
+    if not all(called):
+        called = [
+            f"{'documents' if len(rows) > 1 else 'document'} {first[0] + 1:,}",
+            *(f"{row + 1:,}" for row in first[1:]),
+        ]
+    return ", ".join([*called, "…"] if len(rows) > _NAMED else called)
+
+
+def check_kind(split: Split, model: Model, data: str, folder: Path) -> None:
+    """Raise a `ValueError` if documents are not of the kind that a model takes."""
+    found = None if split.X is None else split.X.shape[1]
+    takes = None if model.vectorizer is not None else model.n_features
+    if found == takes:
+        return
+    what = "texts" if found is None else f"{found:,} features"
+    wanted = "texts" if takes is None else f"{takes:,} features"
+    raise ValueError(f"{data} has {what}, and {folder} takes {wanted}: give documents as in its training")
 
 
 def _names(data: Dataset, model: Model) -> Sequence[str] | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lightdxml.cli.changes import n_trained
 from lightdxml.cli.measure import CUTS, cuts_up_to, match, warn_of_training_documents
 from lightdxml.cli.output import Cutoff, ModelFolder, NJobs, require_plots, say
 from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
+from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Matched
@@ -58,13 +60,16 @@ def run(
     training_data = data if loaded.test is not None else "TRAINING-DATA"
     options = reading_options({**estimator.model_.reading, **reading})
     cutoff, given = [] if k == CUTS[-1] else ["-k", str(k)], reading_options(reading)
+    preset, changed = _given(estimator.model_, model)
     commands = [
-        shlex.join([*_training_command(estimator.model_, training_data, model), *options]),
+        shlex.join([*_training_command(estimator.model_, training_data, model, preset, changed), *options]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *given]),
     ]
     found = match(loaded, estimator.model_)
     warn_of_training_documents(found, loaded, data, options)
-    report.write(target, _subject(name, estimator, loaded, found, commands, k))
+    settings = ", ".join(f"{name} = {plain(value)}" for name, value in changed.items())
+    about = f"preset {preset} with {settings}" if settings else f"preset {preset}"
+    report.write(target, _subject(name, estimator, loaded, found, commands, k, about))
     say(f"The report is in {target}. Open it in a browser: {target.resolve().as_uri()}")
 
 
@@ -73,8 +78,17 @@ def default_target(model: Path) -> Path:
     return Path(f"{model.resolve().name}-report.html")
 
 
-def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, commands: list[str], k: int) -> Subject:
-    from lightdxml.cli.settings import nearest_preset, plain
+def _given(model: Model, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the preset of a model, and the settings that were given."""
+    from lightdxml.learning.stored import read_journal
+    from lightdxml.model.store import LEARNING
+
+    return nearest_preset(model.config, n_trained(model, read_journal(folder / LEARNING)[0].entries))
+
+
+def _subject(
+    name: str, estimator: LightDXML, loaded: Dataset, found: Matched, commands: list[str], k: int, settings: str
+) -> Subject:
     from lightdxml.kernels.parallel import use_threads
     from lightdxml.metrics import evaluate
     from lightdxml.report import Subject
@@ -83,8 +97,6 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, c
     model, depth = estimator.model_, max(DEPTH, k)
     with use_threads(estimator.n_jobs):
         measured = measure(model, found.inputs, found.Y, found.ignore, depth)
-    preset, changed = nearest_preset(model.config, model.n_documents)
-    settings = [f"{name} = {plain(value)}" for name, value in changed.items()]
     return Subject(
         model_name=name,
         data_name=loaded.name,
@@ -94,7 +106,7 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, c
         measured=measured,
         metrics=evaluate(measured.Y, measured.ranked, range(1, depth + 1), found.inv_propensity),
         frequency=found.frequency,
-        settings=f"preset {preset}" + (f" with {', '.join(settings)}" if settings else ""),
+        settings=settings,
         texts=found.split.texts,
         ids=found.split.ids,
         unknown_names=found.unknown_names,
@@ -103,11 +115,8 @@ def _subject(name: str, estimator: LightDXML, loaded: Dataset, found: Matched, c
     )
 
 
-def _training_command(model: Model, data: str, folder: Path) -> list[str]:
+def _training_command(model: Model, data: str, folder: Path, preset: str, changed: dict[str, Any]) -> list[str]:
     """Return the command that trains the model again."""
-    from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
-
-    preset, changed = nearest_preset(model.config, model.n_documents)
     # Into another folder: no model is replaced without being asked to.
     command = ["lightdxml", "train", data, "--model", f"{folder}-again"]
     command += ["--preset", preset] if preset != "default" else []

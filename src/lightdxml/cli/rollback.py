@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lightdxml.cli.changes import Out, done, target_of
+from lightdxml.cli.changes import Out, changing, working
 from lightdxml.cli.output import Force, Json, ModelFolder, print_json, print_table, say, warn
+
+if TYPE_CHECKING:
+    from lightdxml.learning.journal import Entry
 
 To = Annotated[
     int | None,
@@ -25,19 +30,25 @@ def run(model: ModelFolder, to: To = None, out: Out = None, force: Force = False
     """
     from lightdxml.learning import folder
 
-    target = target_of(model, out, force)
-    opened = folder.ModelFolder(model)
-    entries = opened.journal.entries
-    if not entries:
-        raise ValueError(f"{model} has learned nothing since training: there is nothing to undo")
-    step = len(entries) - 1 if to is None else to
-    _, is_same = opened.rollback(step, out)
-    undone = entries[step:]
+    with changing(model, out, force) as target, working("going back"):
+        opened = folder.ModelFolder(model)
+        entries = opened.journal.entries
+        if not entries:
+            raise ValueError(f"{model} has learned nothing since training: there is nothing to undo")
+        step = len(entries) - 1 if to is None else to
+        _, is_same = opened.rollback(step, out)
+        undone = entries[step:]
+    _show(target, step, undone, is_same, json)
+
+
+def _show(target: Path, step: int, undone: Sequence[Entry], is_same: bool, json: bool) -> None:
+    from lightdxml.learning.summary import summary
+
     if json:
         content = {"model": str(target), "step": step, "same_bits": is_same}
         print_json({**content, "undone": [asdict(entry) for entry in undone]})
         return
-    rows = [(str(one.step), one.time[:19].replace("T", " "), done(one)) for one in undone]
+    rows = [(str(one.step), one.time[:19].replace("T", " "), summary(one)) for one in undone]
     print_table("Undone", ("step", "time (UTC)", ""), rows)
     if not is_same:
         warn(f"some bits differ from those after step {step}: it was made on another machine, or by another version")

@@ -81,6 +81,7 @@ def run(
     if missing:
         raise ImportError(f'serving needs {missing[0]}: pip install "lightdxml[serve]"')
     from lightdxml.model import store
+    from lightdxml.persistence.atomic_dir import locate
     from lightdxml.predictor import threads_of
     from lightdxml.resources.system import parse_size
     from lightdxml.serve.app import create_app
@@ -90,7 +91,7 @@ def run(
 
     folders = parse_models(models)
     for folder in folders.values():
-        if not store.is_model(folder):
+        if not store.is_model(locate(folder, store.is_model)):
             raise ValueError(f"{folder} is not a model: train one with lightdxml train DATA --model {folder}")
     seconds = seconds_of(timeout, "--timeout")
     if seconds < 1:

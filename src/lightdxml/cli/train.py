@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 import signal
@@ -73,6 +74,13 @@ def run(
     n_jobs: NJobs = None,
     json: Json = False,
     force: Force = False,
+    discard_lessons: Annotated[
+        bool,
+        typer.Option(
+            "--discard-lessons",
+            help="Replace a model that is already there, also if it has learned since its training.",
+        ),
+    ] = False,
     dense: Annotated[
         Literal["auto", "always", "never"] | None,
         _model(help="Train embeddings, as in the paper. `auto`: where they help. Default: auto."),
@@ -190,8 +198,10 @@ def run(
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
     # The model of a training run that is resumed may be there: the run was stopped before its checkpoint was removed.
-    if not force and not (resume and checkpoint is not None and is_in(checkpoint)):
+    if not force and not discard_lessons and not (resume and checkpoint is not None and is_in(checkpoint)):
         check_absent(model)
+    if not discard_lessons:
+        _check_lessons(model)
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
     with _resume_hint(checkpoint):
         limit = None if memory_limit is None else parse_size(memory_limit)
@@ -202,7 +212,7 @@ def run(
         fit |= {"allow_different_machine": allow_different_machine, "keep_training_data": keep_training_data}
         _fit(estimator, loaded, model, reading, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
-        _save(estimator, model, checkpoint)
+        _save(estimator, model, checkpoint, discard_lessons)
     if checkpoint is not None:
         remove(checkpoint)
     if json:
@@ -214,6 +224,30 @@ def run(
     if loaded.test is None:
         say(f"To measure it on test documents, hold some out and train again: {split_command(data, options)}")
     say(f"The model is in {model}. Next: {_next_command(loaded, model, data, options)}")
+
+
+def _check_lessons(model: Path) -> None:
+    """Raise a `ValueError` if there is a model that has learned: its documents may be nowhere else."""
+    from lightdxml.learning.summary import count
+
+    try:
+        steps = _steps(model)
+    except ValueError as error:
+        raise ValueError(f"what {model} has learned cannot be read: give --discard-lessons to replace it") from error
+    if steps:
+        export = shlex.join(["lightdxml", "history", str(model), "--export", "learned.jsonl"])
+        raise ValueError(
+            f"{model} has learned in {count(steps, 'step')} since training, which would be lost: write the documents"
+            f" to a file with `{export}` to train on them too, and give --discard-lessons to replace the model"
+        )
+
+
+def _steps(model: Path) -> int:
+    """Return the number of steps that a model has learned since training; 0 if there is no model."""
+    from lightdxml.learning.stored import read_history
+    from lightdxml.model.store import is_model
+
+    return read_history(model).step if is_model(model) else 0
 
 
 def _next_command(loaded: Dataset, model: Path, data: str, reading: list[str]) -> str:
@@ -309,19 +343,33 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, reading: Reading, **opt
         raise ValueError(f"{error} (the kept model is in {model})") from error
 
 
-def _save(estimator: LightDXML, model: Path, checkpoint: Path | None) -> None:
-    """Save a model; if that fails, say that the checkpoint still has it."""
+def _save(estimator: LightDXML, model: Path, checkpoint: Path | None, discard_lessons: bool) -> None:
+    """Save a model; if that fails, say that the checkpoint still has it.
+
+    If the old model has learned meanwhile, it stays, and the new one goes beside it.
+    """
     from lightdxml.learning.folder import writing
     from lightdxml.persistence.checkpoint import is_in
 
+    target = model
     try:
         # A lesson that is being learned must not replace the new model.
         with writing(model):
-            estimator.save(model)
+            if not discard_lessons and _steps(model):
+                target = _free_place(model)
+            estimator.save(target)
     except (OSError, ValueError) as error:
         if checkpoint is None or not is_in(checkpoint):
             raise
         raise ValueError(f"{error}; {checkpoint} holds the finished training, save it with: {_resuming()}") from error
+    if target != model:
+        raise ValueError(f"{model} has learned during this training, and stays: the new model is in {target}")
+
+
+def _free_place(model: Path) -> Path:
+    """Return a folder beside a model that does not exist."""
+    here = model.resolve()
+    return next(place for n in itertools.count(1) if not (place := here.with_name(f"{here.name}-{n}")).exists())
 
 
 @contextmanager

@@ -119,7 +119,7 @@ def has_cells(path: Path, columns: Columns) -> bool:
 def _rows(path: Path, columns: Columns, *, with_labels: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the columns that exist, as Python objects, with the number of each row."""
     needed = columns if with_labels else columns.to_predict()
-    number, spent, limit = 0, 0, memory_budget(path)
+    number, spent, limit = 0, 0, memory_budget(path.stat().st_size)
     with _opened(path) as table:
         names = table.schema.names
         if not needed.are_in(names) or (with_labels and columns.labels not in names):

@@ -140,9 +140,9 @@ def _unpacked_size(path: Path) -> int:
     return size
 
 
-def memory_budget(path: Path) -> int:
-    """Return how much memory the content of a compressed file of this size may take."""
-    return max(_FREE_MEMORY, _MEMORY_RATIO * path.stat().st_size)
+def memory_budget(size: int) -> int:
+    """Return how much memory the content of a compressed file of so many bytes may take."""
+    return max(_FREE_MEMORY, _MEMORY_RATIO * size)
 
 
 class MemoryBudget:
@@ -161,7 +161,7 @@ class MemoryBudget:
     def __init__(self, path: Path, stream: BinaryIO, line_bytes: int) -> None:
         self.path, self.line_bytes = path, line_bytes
         is_plain = isinstance(stream, io.BufferedReader)
-        self.limit = math.inf if is_plain else memory_budget(path)
+        self.limit = math.inf if is_plain else memory_budget(path.stat().st_size)
         self.used = 0
 
     def spend(self, size: int, lines: int) -> None:

@@ -48,7 +48,7 @@ def read(path: Path) -> csr_matrix:
 def _read(path: Path, stream: BinaryIO) -> csr_matrix:
     import scipy.sparse
 
-    limit = memory_budget(path)
+    limit = memory_budget(path.stat().st_size)
     source = stream if isinstance(stream, io.BufferedReader) else io.BytesIO(stream.read(limit))
     with zipfile.ZipFile(source) as archive:
         if sum(member.file_size for member in archive.infolist()) > limit:

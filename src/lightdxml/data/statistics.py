@@ -64,19 +64,19 @@ def describe(data: Dataset) -> Statistics:
         points_per_label=assigned / max(1, data.n_labels),
         share_of_labels_below_5=float(np.mean(frequencies < _TAIL)) if data.n_labels else 0.0,
         unseen_labels=int(np.count_nonzero(frequencies == 0)),
-        unlabeled=count_unlabeled(data.train),
-        empty=count_empty(data.train),
+        unlabeled=len(unlabeled_documents(data.train)),
+        empty=len(empty_documents(data.train)),
         frequencies=frequencies,
     )
 
 
-def count_unlabeled(split: Split) -> int:
-    """Return the number of documents without labels."""
-    return int(np.count_nonzero(np.diff(split.Y.indptr) == 0))
+def unlabeled_documents(split: Split) -> NDArray[np.int64]:
+    """Return the rows of documents without labels."""
+    return np.flatnonzero(np.diff(split.Y.indptr) == 0)
 
 
-def count_empty(split: Split) -> int:
-    """Return the number of documents without features or text."""
+def empty_documents(split: Split) -> NDArray[np.int64]:
+    """Return the rows of documents without features or text."""
     if split.X is not None:
-        return int(np.count_nonzero(np.diff(split.X.indptr) == 0))
-    return sum(not text.strip() for text in split.texts or ())
+        return np.flatnonzero(np.diff(split.X.indptr) == 0)
+    return np.flatnonzero([not text.strip() for text in split.texts or ()])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lightdxml.kernels import intrinsics as llvm
 from lightdxml.kernels.jit import fast_kernel, kernel
+from lightdxml.kernels.randomness import shuffle
 from lightdxml.kernels.sparse import Csr, Pattern
 
 LANES = 16
@@ -25,7 +26,7 @@ _INFINITY = np.float32(np.inf)
 MAX_COPIED = 1 << 21
 # Otherwise the random order is one of blocks of this many documents, so that memory is read in sequence.
 _BLOCK = 32
-# Passes over all documents before `Solver.hard` applies.
+# Passes over all documents before `Solver.hard` applies to classes that start from scratch.
 _FULL_PASSES = 2
 
 
@@ -43,7 +44,8 @@ class Solver(NamedTuple):
     seed
         Seed of the order of documents.
     hard
-        By how much documents must miss the margin, after two passes, to be visited again; 0 for all that may matter.
+        By how much documents must miss the margin to be visited: after two passes or, if all classes of a block start
+        near their solution, from the first pass on. 0 for all documents that may matter.
     """
 
     cost: float
@@ -187,8 +189,7 @@ def train_classes(
     solver: Solver,
     prior: Csr,
     prior_biases: NDArray[np.float32],
-    start: Csr,
-    start_biases: NDArray[np.float32],
+    is_solved: NDArray[np.uint8],
     first_new: int,
     own: NDArray[np.int32],
     prune_below: NDArray[np.float32],
@@ -216,9 +217,9 @@ def train_classes(
     prior, prior_biases
         Per class, the weights and the bias towards which it is regularized, where it starts; no rows for zero, and no
         biases for that of the solver.
-    start, start_biases, first_new
-        Per class, weights and bias that solve the problem of all documents before `first_new`; no rows, or an empty
-        one, if they are not known. The prior then contains what these documents have added to it.
+    is_solved, first_new
+        Per class, whether its prior solves the problem of all documents before `first_new`; empty if none does. It then
+        contains what these documents have added to the weights.
     own
         Per class, a document that it is not trained on, -1 for none; empty if no class has one.
     prune_below
@@ -301,12 +302,12 @@ def train_classes(
         if is_copied:
             _solve(
                 block, rows, n_documents, n_earlier, targets, ignored, copied, own_squares, own_weights, solver, prior,
-                prior_biases, start, start_biases, position_of, n, 1, W, bias,
+                prior_biases, is_solved, position_of, 1, W, bias,
             )  # fmt: skip
         else:
             _solve(
                 block, rows, n_documents, n_earlier, targets, ignored, X, own_squares, own_weights, solver, prior,
-                prior_biases, start, start_biases, position_of[:0], n, _BLOCK, W, bias,
+                prior_biases, is_solved, position_of[:0], _BLOCK, W, bias,
             )  # fmt: skip
         for i in range(first, last):
             kept = used
@@ -380,10 +381,8 @@ def _solve(
     solver: Solver,
     prior: Csr,
     prior_biases: NDArray[np.float32],
-    start: Csr,
-    start_biases: NDArray[np.float32],
+    is_solved: NDArray[np.uint8],
     position_of: NDArray[np.int32],
-    n_columns: int,
     shuffled: int,
     W: NDArray[np.float32],
     bias: NDArray[np.float32],
@@ -392,42 +391,34 @@ def _solve(
 
     `position_of` is the row of W of each column; empty if it is the column itself. Only the first rows of W are used.
     """
-    duals = np.zeros((n_documents, LANES), np.float32)
-    is_warm = _load(block, start, position_of, W)
-    if is_warm > 0:
-        for lane in range(LANES):
-            bias[lane] = start_biases[block[lane]] if lane < block.size else np.float32(0)
-        _recover_duals(rows, n_earlier, targets, ignored, X, weights, is_warm, solver.cost, W, bias, duals)
-        for j in range(n_columns):
-            for lane in range(LANES):
-                W[j, lane] = 0.0
+    duals, is_warm = np.zeros((n_documents, LANES), np.float32), 0
     _load(block, prior, position_of, W)
     for lane in range(LANES):
         has_own = lane < block.size and prior_biases.size > 0
         bias[lane] = prior_biases[block[lane]] if has_own else np.float32(solver.bias)
+        if lane < block.size and is_solved.size > 0 and is_solved[block[lane]]:
+            is_warm |= 1 << lane
+    if is_warm:
+        _recover_duals(rows, n_earlier, targets, ignored, X, weights, is_warm, solver.cost, W, bias, duals)
     state = np.uint64(solver.seed) + np.uint64(block[0])
+    # Classes near their solution need no full pass: the duals tell which of the earlier documents matter.
+    are_warm = is_warm == (1 << block.size) - 1
+    full_passes, first_unseen = (0, n_earlier) if are_warm else (_FULL_PASSES, n_documents)
     _descend(
-        rows, n_documents, targets, ignored, X, squares, weights, block.size, solver, state, shuffled, duals, W, bias
-    )
+        rows, n_documents, first_unseen, targets, ignored, X, squares, weights, block.size, solver, full_passes, state,
+        shuffled, duals, W, bias,
+    )  # fmt: skip
 
 
 @kernel
-def _load(block: NDArray[np.int32], rows: Csr, position_of: NDArray[np.int32], W: NDArray[np.float32]) -> int:
-    """Write the weights of the classes of a block into their lanes; return a bit for each lane that has some.
-
-    Columns that no document of the group has are left out.
-    """
-    has_some = 0
+def _load(block: NDArray[np.int32], rows: Csr, position_of: NDArray[np.int32], W: NDArray[np.float32]) -> None:
+    """Write the weights of the classes of a block into their lanes, without columns that no document of it has."""
     for lane in range(block.size):
         if block[lane] + 1 < rows.indptr.size:
-            first, last = rows.indptr[block[lane]], rows.indptr[block[lane] + 1]
-            if first < last:
-                has_some |= 1 << lane
-            for p in range(first, last):
+            for p in range(rows.indptr[block[lane]], rows.indptr[block[lane] + 1]):
                 position = position_of[rows.indices[p]] if position_of.size > 0 else rows.indices[p]
                 if position >= 0:
                     W[position, lane] = rows.values[p]
-    return has_some
 
 
 @fast_kernel
@@ -459,14 +450,22 @@ def _recover_duals(
 
 @kernel
 def _keep_hard(
-    order: NDArray[np.int32], n: int, duals: NDArray[np.float32], weights: NDArray[np.float32], least: np.float32
+    order: NDArray[np.int32],
+    n: int,
+    first_unseen: int,
+    duals: NDArray[np.float32],
+    weights: NDArray[np.float32],
+    least: np.float32,
 ) -> int:
-    """Move documents with a dual of at least this, times their weight, to the front; return their number."""
+    """Move documents not seen yet, and those with a dual of at least this, times their weight, to the front.
+
+    Return their number.
+    """
     kept = 0
     for at in range(n):
         i = order[at]
         for lane in range(LANES):
-            if duals[i, lane] >= least * weights[i]:
+            if i >= first_unseen or duals[i, lane] >= least * weights[i]:
                 order[at], order[kept] = order[kept], i
                 kept += 1
                 break
@@ -477,6 +476,7 @@ def _keep_hard(
 def _descend(
     documents: NDArray[np.int32],
     n: int,
+    first_unseen: int,
     targets: NDArray[np.uint16],
     ignored: NDArray[np.uint16],
     X: Csr,
@@ -484,6 +484,7 @@ def _descend(
     weights: NDArray[np.float32],
     lanes: int,
     solver: Solver,
+    full_passes: int,
     state: np.uint64,
     block: int,
     duals: NDArray[np.float32],
@@ -493,8 +494,9 @@ def _descend(
     """Minimize the loss of each lane on n documents, into W and b, which hold the prior and what the duals add to it.
 
     `squares` and `weights` are the squared norms of these documents, one after the other, and how much each counts.
-    Each pass visits them in a new random order of blocks. Bit k of a target says whether the document is a positive of
-    lane k, bit k of `ignored` whether lane k is not trained on it.
+    Each pass visits them in a new random order of blocks. `full_passes` are those before `Solver.hard` applies. Without
+    any, documents from `first_unseen` on are visited in all passes. Bit k of a target says whether the document is a
+    positive of lane k, bit k of `ignored` whether lane k is not trained on it.
     """
     indptr, indices, values = X
     order, shrunk = np.empty(n, np.int32), np.empty(n, np.int32)
@@ -508,11 +510,11 @@ def _descend(
     constants[2] = np.float32(solver.bias_rate)
     active = n
     for number in range(solver.max_iter):
-        if number == _FULL_PASSES and solver.hard > 0:
-            n = active = _keep_hard(order, n, duals, weights, np.float32(2 * solver.cost * solver.hard))
+        if number == full_passes and solver.hard > 0:
+            n = active = _keep_hard(order, n, first_unseen, duals, weights, np.float32(2 * solver.cost * solver.hard))
         for lane in range(LANES):
             bounds[0, lane], bounds[1, lane] = -_INFINITY, _INFINITY
-        state = _shuffle(order, active, block, state)
+        state = shuffle(order, active, block, state)
         kept = 0
         for at in range(active):
             i = order[at]
@@ -541,15 +543,3 @@ def _descend(
             active = n
             for lane in range(lanes):
                 bounds[2, lane] = _INFINITY
-
-
-@kernel
-def _shuffle(order: NDArray[np.int32], n: int, block: int, state: np.uint64) -> np.uint64:
-    """Shuffle blocks of this size among the first n, without the incomplete one; return the next random state."""
-    for i in range(n // block - 1, 0, -1):
-        # Knuth's linear congruential generator: its high bits are good enough for a shuffle.
-        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        j = np.int64((state >> np.uint64(33)) % np.uint64(i + 1))
-        for at in range(block):
-            order[i * block + at], order[j * block + at] = order[j * block + at], order[i * block + at]
-    return state

@@ -19,6 +19,8 @@ from lightdxml.validation import check_features, check_lengths, matrix_of, texts
 # The most labels without a name, and without a document, that may come with new ones.
 _NEW_COLUMNS = 100_000
 _MAX_DIGITS = 20
+# Characters of an id, or of the name of a new label.
+MAX_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,24 +72,59 @@ def documents_for(
         raise ValueError("there are no documents to learn: give at least one")
     labels = _labels(model, y, label_names)
     check_lengths(n, len(labels), "X and y")
+    _check_names(model, labels)
+    given = ids_of(ids)
     if ids is not None:
         check_lengths(len(ids), n, "ids and y")
-        if repeated := [one for one, count in Counter(map(str, ids)).items() if one and count > 1]:
+        if repeated := [one for one, count in Counter(given).items() if one and count > 1]:
             raise ValueError(f"{len(repeated)} ids occur twice, such as {repeated[0]!r:.60}: give each document once")
     if texts is not None and not isinstance(texts, Texts):
         texts = Texts(list(texts))
-    given = [str(one) for one in ids] if ids is not None else []
+    if isinstance(rejected, str):
+        raise ValueError(f"rejected is the single label {rejected!r:.60}: give a list of labels")
     return LabeledDocuments(texts, features, labels, given, _known(model, [str(one) for one in rejected]))
 
 
+def ids_of(ids: Sequence[str | None] | None) -> list[str]:
+    """Return ids as strings; an empty one is no id.
+
+    >>> ids_of(["a", 7, None])
+    ['a', '7', '']
+    """
+    found = ["" if one is None else str(one) for one in ids or ()]
+    if long := [one for one in found if len(one) > MAX_CHARACTERS]:
+        count = f"{len(long[0]):,} characters, and may have {MAX_CHARACTERS:,}"
+        raise ValueError(f"the id {long[0][:60]!r} … has {count}: give a shorter one")
+    return found
+
+
+def _check_names(model: Model, labels: list[list[str | int]]) -> None:
+    """Raise a `ValueError` if a new label has no name, or one that is too long."""
+    known = model.label_ids if model.label_names is not None else {}
+    for name in {one for row in labels for one in row if isinstance(one, str) and one not in known}:
+        if not name.strip():
+            raise ValueError("a document has a label without a name: name it, or leave it out")
+        if len(name) > MAX_CHARACTERS:
+            count = f"{len(name):,} characters, and may have {MAX_CHARACTERS:,}"
+            raise ValueError(f"the label {name[:60]!r} … has {count}: give it a shorter name")
+
+
 def _known(model: Model, names: list[str]) -> list[str | int]:
-    """Return those of these labels that a model has, each once, by name or column."""
-    if model.label_names is None:
-        columns = [int(name) for name in names if name.isdecimal() and len(name) < _MAX_DIGITS]
-        return [column for column in dict.fromkeys(columns) if column < model.n_labels]
+    """Return labels that a model has, each once, by name or column; raise a `ValueError` if it has not all of them."""
     if model.vocabulary is not None:
         names = list(model.vocabulary.uris(names))
-    return [name for name in dict.fromkeys(names) if name in model.label_ids]
+    found = [name for name in dict.fromkeys(names) if has_label(model, name)]
+    if missing := sorted(set(names) - set(found)):
+        raise ValueError(f"the model has no label {missing[0]!r:.60} that could be rejected: check its name")
+    return [int(name) for name in found] if model.label_names is None else list(found)
+
+
+def has_label(model: Model, label: str | int) -> bool:
+    """Return whether a model has a label, given by name or column."""
+    name = str(label)
+    if model.label_names is not None:
+        return name in model.label_ids
+    return name.isdecimal() and len(name) < _MAX_DIGITS and int(name) < model.n_labels
 
 
 def _labels(model: Model, y: Any, label_names: Sequence[str] | None) -> list[list[str | int]]:
@@ -134,7 +171,7 @@ def columns_of(model: Model, documents: LabeledDocuments) -> Columns:
         # Arrays have an element per label: a mistyped number would fill memory.
         if last >= model.n_labels + _NEW_COLUMNS + sum(map(len, rows)):
             raise ValueError(f"label {last} is far beyond the {model.n_labels} labels of the model: check it")
-        return Columns(label_matrix(rows, max(model.n_labels, last + 1)), [])
+        return Columns(label_matrix(_merged(model, rows), max(model.n_labels, last + 1)), [])
     known, new = model.label_ids, dict[str, int]()
     rows = []
     for row in documents.labels:
@@ -142,4 +179,13 @@ def columns_of(model: Model, documents: LabeledDocuments) -> Columns:
             if one not in known:
                 new.setdefault(str(one), model.n_labels + len(new))
         rows.append([known[str(one)] if one in known else new[str(one)] for one in row])
-    return Columns(label_matrix(rows, model.n_labels + len(new)), list(new))
+    return Columns(label_matrix(_merged(model, rows), model.n_labels + len(new)), list(new))
+
+
+def _merged(model: Model, rows: list[list[int]]) -> list[list[int]]:
+    """Return labels of documents with those that stayed in place of those that became one with them."""
+    stays: dict[int, int] = {}
+    # From the last pair to the first: a label that stayed may have gone later.
+    for gone, other in reversed(model.merged.tolist()):
+        stays[gone] = stays.get(other, other)
+    return [[stays.get(one, one) for one in row] for row in rows] if stays else rows

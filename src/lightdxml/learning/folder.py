@@ -8,6 +8,7 @@ them with the old one by hard links.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import shutil
 import time
@@ -19,26 +20,41 @@ from pathlib import Path
 from typing import Any
 
 from lightdxml import __version__
+from lightdxml.kernels.stopwatch import stopwatch
 from lightdxml.learning import journal
 from lightdxml.learning import stored as learning
+from lightdxml.learning.figures import MAX_SOURCE
 from lightdxml.learning.journal import Entry, Operation
 from lightdxml.learning.learn import Learner
-from lightdxml.learning.stored import Journal, Opened, file_of, read, stamp
+from lightdxml.learning.lessons import Lessons, lessons_of
+from lightdxml.learning.stored import Journal, Opened, file_of, inside_of, read
+from lightdxml.learning.summary import summary
 from lightdxml.model import store
 from lightdxml.model.model import Model
+from lightdxml.model.store import stamp
 from lightdxml.persistence import arrays as stored
 from lightdxml.persistence import lock
-from lightdxml.persistence.atomic_dir import locate
 from lightdxml.persistence.files import map_file, sha256
 
-__all__ = ["Changed", "Journal", "ModelFolder", "Opened", "changed", "read", "save", "writing"]
+__all__ = [
+    "Changed", "Journal", "ModelFolder", "Opened", "RefusedError", "ReplacedError",
+    "changed", "read", "save", "writing",
+]  # fmt: skip
 
 # Seconds between two attempts to get a lock, and until waiting for it is worth a line.
 _POLL, _PATIENCE = 0.05, 2.0
 _logger = logging.getLogger("lightdxml")
 
 
-@dataclass(frozen=True)
+class RefusedError(ValueError):
+    """A change that a model cannot make, because of the labels or documents that it was given."""
+
+
+class ReplacedError(ValueError):
+    """A model folder that someone has replaced while a change of the model was made."""
+
+
+@dataclass(frozen=True, repr=False)
 class Changed:
     """A change that is on the disk.
 
@@ -46,10 +62,10 @@ class Changed:
     ----------
     model
         The model after it.
-    entry
-        Its entry in the journal.
+    journal
+        The journal, whose last entry is this change.
     seconds
-        The seconds that it took.
+        The seconds that it took, without those of waiting for another process and of compilation.
     manifest
         What the model says about itself.
     stamp
@@ -57,25 +73,45 @@ class Changed:
     """
 
     model: Model
-    entry: Entry
+    journal: Journal
     seconds: float
     manifest: dict[str, Any]
     stamp: tuple[int, int]
 
+    @property
+    def entry(self) -> Entry:
+        """Its entry in the journal."""
+        return self.journal.entries[-1]
+
+    def __repr__(self) -> str:
+        return f"<Changed: step {self.entry.step}, {self.entry.kind}: {summary(self.entry)} in {self.seconds:.1f} s>"
+
 
 @contextmanager
-def writing(*folders: Path) -> Iterator[None]:
-    """Wait until no other process changes these models, and keep others waiting meanwhile."""
+def writing(*folders: Path, wait: float = math.inf) -> Iterator[None]:
+    """Wait until no other process changes these models, and keep others waiting meanwhile.
+
+    Parameters
+    ----------
+    folders
+        The models that are read, and at last the one that is written.
+    wait
+        How many seconds to wait; then a `TimeoutError` is raised.
+    """
+    if len(set(folders)) > 1:
+        # The lock of a new model lies next to it. Whoever may not make that folder is told so later.
+        with suppress(OSError):
+            folders[-1].resolve().parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         # In the same order everywhere, so that no two processes wait for each other. What is not there has no writer.
         # Whoever cannot write next to a model cannot change it.
         for folder in sorted({one.resolve() for one in folders if os.access(one.resolve().parent, os.W_OK)}):
-            stack.enter_context(_locked(folder))
+            stack.enter_context(_locked(folder, wait))
         yield
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path, wait: float) -> Iterator[None]:
     path, start, is_said = folder.with_name(f".{folder.name}.lock"), time.monotonic(), False
     while True:
         with lock.held(path) as mine:
@@ -87,6 +123,8 @@ def _locked(folder: Path) -> Iterator[None]:
                     with suppress(OSError):
                         path.unlink()
                 return
+        if time.monotonic() - start > wait:
+            raise TimeoutError(f"{folder} is being changed by another process: try again later")
         if not is_said and time.monotonic() - start > _PATIENCE:
             _logger.info("%s is being changed by another process: waiting for it", folder.name)
             is_said = True
@@ -100,6 +138,8 @@ class ModelFolder:
     ----------
     folder
         The model.
+    wait
+        How many seconds to wait for another process that changes it, before a `TimeoutError` is raised.
 
     Examples
     --------
@@ -114,18 +154,24 @@ class ModelFolder:
     ['learn'] ['cat', 'dog', 'horse']
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, wait: float = math.inf) -> None:
+        self.folder, self.wait = Path(folder), wait
         self._opened: Opened | None = None
         self._stamp: tuple[int, int] | None = None
 
     def learn(
-        self, X: Any, y: Any, ids: Sequence[str] | None = None, out: Path | None = None, **options: Any
+        self,
+        X: Any,
+        y: Any,
+        ids: Sequence[str] | None = None,
+        out: Path | None = None,
+        source: str = "",
+        **options: Any,
     ) -> Changed:
-        """Learn documents, in any form that training takes."""
+        """Learn documents, in any form that training takes; the journal says their `source`, such as a file."""
         from lightdxml.learning.documents import documents_for
 
-        return self._change(lambda model: Operation("learn", documents_for(model, X, y, ids, **options)), out)
+        return self._change(lambda model: Operation("learn", documents_for(model, X, y, ids, **options)), out, source)
 
     def retire(self, labels: Sequence[str], out: Path | None = None) -> Changed:
         """Never suggest these labels again."""
@@ -138,6 +184,10 @@ class ModelFolder:
     def forget(self, ids: Sequence[str], out: Path | None = None) -> Changed:
         """Forget the documents with these ids."""
         return self._change(lambda _: Operation("forget", names=tuple(ids)), out)
+
+    def learned(self) -> Lessons:
+        """Return the documents that the model has learned since training, as a new training takes them."""
+        return lessons_of(self.folder)
 
     @property
     def model(self) -> Model:
@@ -154,43 +204,53 @@ class ModelFolder:
         """Whether the model keeps its training data."""
         return self._current().learner.kept is not None
 
-    def _change(self, operation_for: Callable[[Model], Operation], out: Path | None) -> Changed:
-        start, target = time.perf_counter(), out or self.folder
-        stamp(self.folder)
-        with writing(self.folder, target):
+    def _change(self, operation_for: Callable[[Model], Operation], out: Path | None, source: str = "") -> Changed:
+        target = self._target(out)
+        with writing(self.folder, target, wait=self.wait), stopwatch() as seconds:
             before = self._current()
-            operation = operation_for(before.learner.model)
-            learner, entry = changed(before.learner, before.journal, operation)
+            try:
+                operation = operation_for(before.learner.model)
+                learner, entry = changed(before.learner, before.journal, operation)
+            except ValueError as error:
+                raise RefusedError(str(error)) from error
+            if source:
+                # Names of files may have bytes that are no characters.
+                readable = source.encode(errors="replace").decode()[:MAX_SOURCE]
+                entry = replace(entry, figures={**entry.figures, "source": readable})
             history = [*before.history, _phase(entry)]
             after = replace(before, learner=learner, journal=before.journal.with_entry(entry), history=history)
             written, mark = self._write(target, after, operation=operation), stamp(target)
-        seconds = time.perf_counter() - start
-        return Changed(learner.model, written.journal.entries[-1], seconds, written.manifest, mark)
+            return Changed(learner.model, written.journal, seconds(), written.manifest, mark)
 
     def rollback(self, step: int, out: Path | None = None) -> tuple[Opened, bool]:
         """Go back to where the model was after a step; return it, and whether it has the same bits as then.
 
         Later entries are removed from the journal.
         """
-        target = out or self.folder
-        stamp(self.folder)
-        with writing(self.folder, target):
+        target = self._target(out)
+        with writing(self.folder, target, wait=self.wait):
             opened = self._current()
+            _check_step(opened.journal, step)
             entries, first = opened.journal.entries, opened.journal.base_step
-            if not first <= step < len(entries):
-                able = f"possible: {first} to {len(entries) - 1}" if len(entries) > first else "nothing can be undone"
-                raise ValueError(f"the model cannot go back to step {step} ({able}): see lightdxml history")
             start = learning.read_base(self.folder, opened.files)
             learner = start.learner
             for entry in entries[first:step]:
                 operation = learning.read_operation(self.folder, entry, replace(opened, learner=learner))
                 learner, _ = journal.apply(learner, operation)
+                _logger.info("step %d of %d again: %s", entry.step, step, summary(entry))
             history = _until(opened.history, step)
             known = replace(opened.journal, entries=entries[:step])
             before = Opened(learner, known, history, start.manifest, opened.files)
             found = self._write(target, before, is_base=step == first)
         version = _version(start.manifest) if step == first else entries[step - 1].version
         return found, _version(found.manifest) == version
+
+    def _target(self, out: Path | None) -> Path:
+        """Return where a new version goes; raise a `ValueError` if it must not be written there."""
+        stamp(self.folder)
+        if out is not None:
+            store.check_target(out)
+        return out or self.folder
 
     def _current(self) -> Opened:
         """Return the model, read again if another process has changed it."""
@@ -201,11 +261,28 @@ class ModelFolder:
 
     def _write(self, target: Path, opened: Opened, **how: Any) -> Opened:
         if stamp(self.folder) != self._stamp:
-            raise ValueError(f"{self.folder} was replaced meanwhile, by a training perhaps: try again")
+            raise ReplacedError(f"{self.folder} was replaced meanwhile, by a training perhaps: try again")
         written = _save(self.folder, target, opened, **how)
         if target.resolve() == self.folder.resolve():
             self._opened, self._stamp = written, stamp(self.folder)
         return written
+
+
+def _check_step(known: Journal, step: int) -> None:
+    """Raise a `ValueError` if a model cannot go back to where it was after a step."""
+    first, last = known.base_step, known.step - 1
+    if first <= step <= last:
+        return
+    able = (
+        "nothing can be undone" if last < first else f"possible: {first} to {last}" if last > first else f"only {first}"
+    )
+    if step == known.step:
+        reason = "it is there"
+    elif 0 <= step < first:
+        reason = f"steps up to {first} stay, because the whole model was changed or saved again after them"
+    else:
+        reason = "see lightdxml history"
+    raise ValueError(f"the model cannot go back to step {step} ({able}): {reason}")
 
 
 def _until(history: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
@@ -215,9 +292,9 @@ def _until(history: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
 
 def changed(learner: Learner, known: Journal, operation: Operation) -> tuple[Learner, Entry]:
     """Return a learner after an operation, and the next entry of its journal."""
-    start = time.perf_counter()
-    after, figures = journal.apply(learner, operation)
-    figures["seconds"] = round(time.perf_counter() - start, 3)
+    with stopwatch() as seconds:
+        after, figures = journal.apply(learner, operation)
+        figures["seconds"] = round(seconds(), 3)
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return after, Entry(known.step + 1, now, operation.kind, figures)
 
@@ -267,7 +344,10 @@ def _save(
         if operation is not None:
             (inside / file_of(entries[-1])).write_bytes(journal.pack(operation))
             entries = (*entries[:-1], replace(entries[-1], version=_version(manifest)))
-        learning.write_data(inside, opened.learner)
+        try:
+            learning.write_data(inside, opened.learner)
+        except ValueError as error:
+            raise ValueError(f"{target} stays as it was, as nobody could read what would follow: {error}") from error
         # What is linked keeps its checksum: damage to it must not go unnoticed.
         files |= {path.name: _digest(path) for path in inside.iterdir() if path.is_file() and path.name not in files}
         content = {
@@ -287,9 +367,9 @@ def _save(
 
 def _link_journal(source: Path, inside: Path, opened: Opened, is_base: bool) -> dict[str, str]:
     """Link earlier entries and the base into a new version of the folder `learning`; return their checksums."""
+    before, known = inside_of(source), opened.files
     # A process that was killed may have left it under another name.
-    source = locate(source, store.is_model)
-    before, known = source / store.LEARNING, opened.files
+    source = before.parent
     linked = {file_of(entry): before / file_of(entry) for entry in opened.journal.entries}
     # Also of files that are missing by now.
     files = {name: known[name] for name in linked if name in known}

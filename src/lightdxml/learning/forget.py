@@ -26,7 +26,10 @@ def retire(learner: Learner, labels: Sequence[int]) -> Learner:
 
 
 def merge(learner: Learner, gone: int, stays: int) -> Learner:
-    """Return a learner in which documents and names of one label are those of another; the first one is retired."""
+    """Return a learner in which documents and names of one label are those of another; the first one is retired.
+
+    Later documents with the first label will have the other one, too.
+    """
     model, kept = learner.model, learner.kept
     if gone == stays:
         raise ValueError("a label cannot be merged with itself: give two labels")
@@ -44,8 +47,9 @@ def merge(learner: Learner, gone: int, stays: int) -> Learner:
             # What its weights say of its documents is learned as a document.
             typical = rehearsal.typical_documents(model, np.array([gone], dtype=np.int32), model.n_features)
             Y = label_matrix([[stays]], model.n_labels)
-            data, n_earlier = rehearsal.data(model, typical, Y, typical, None)
-        frequency[gone] = 0
+            data, n_earlier = rehearsal.data(model, typical, Y, typical, None, but=gone)
+        evidence = np.zeros(model.n_labels, dtype=np.int32)
+        evidence[stays], frequency[gone] = frequency[gone], 0
         is_fresh = model.label_frequency[stays] == 0
         lesson = Lesson(
             data=data,
@@ -56,13 +60,16 @@ def merge(learner: Learner, gone: int, stays: int) -> Learner:
             fresh=labels if is_fresh else _NONE,
             nearest=np.array([gone], dtype=np.int32) if is_fresh else _NONE,
             frequency=frequency,
+            evidence=evidence,
             config=model.config,
             merged=pairs,
             clusters=None if kept is None else kept.clusters,
             label_encoder=None if kept is None else kept.label_encoder,
         )
         views = {name: view.learn(lesson) for name, view in model.views.items()}
-    after = replace(learner, model=replace(model, views=views, label_frequency=frequency), kept=kept)
+        kept = None if kept is None else kept.placed(lesson)
+    merged = np.vstack([model.merged, np.array(pairs, dtype=np.int32)])
+    after = replace(learner, model=replace(model, views=views, label_frequency=frequency, merged=merged), kept=kept)
     return retire(after, [gone])
 
 
@@ -86,6 +93,7 @@ def forget(learner: Learner, ids: Sequence[str]) -> Learner:
             fresh=_NONE,
             nearest=_NONE,
             frequency=frequency,
+            evidence=np.zeros_like(frequency),
             config=model.config,
             removed=removed,
             clusters=kept.clusters,

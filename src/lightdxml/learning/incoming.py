@@ -13,6 +13,7 @@ from lightdxml.data.dataset import Texts
 from lightdxml.data.own_labels import own_labels
 from lightdxml.learning.documents import LabeledDocuments, columns_of
 from lightdxml.learning.kept import KeptData, rounded
+from lightdxml.learning.names import texts_of_new_labels
 from lightdxml.model.model import Model
 from lightdxml.text import rare, tfidf
 from lightdxml.text.rare import Joined, Rare, RareWords
@@ -73,11 +74,22 @@ class Incoming:
         n_words = sum(one.occurrences for one in counted.values())
         n_unknown = sum(one.occurrences for word, one in counted.items() if word not in known)
         before, n_before = (RareWords({}), model.n_documents) if kept is None else (kept.rare, len(kept))
-        joined, still = rare.join(before, counted, model.vectorizer, n_before)
+        names = _names(documents.texts, model, kept, columns.new_names, own)
+        joined, still = rare.join(before, counted, model.vectorizer, n_before, names)
         vectorizer = rare.with_joined(model.vectorizer, joined, model.n_documents + len(documents))
         X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else old_features
         share = n_unknown / max(1, n_words)
         return Incoming(documents, old_features, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
+
+
+def _names(
+    texts: Texts, model: Model, kept: KeptData | None, new_labels: list[str], own: NDArray[np.int32] | None
+) -> list[str]:
+    """Return the names that come with new documents: those of new labels, and titles of documents that are labels."""
+    found = [name for one in texts_of_new_labels(model, kept, new_labels) or () for name in one]
+    if kept is not None and kept.titles is not None and own is not None and texts.titles is not None:
+        found += [texts.titles[row] for row in np.flatnonzero(own >= 0).tolist()]
+    return found
 
 
 def _new_words(

@@ -14,14 +14,17 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
+from lightdxml.data.files import memory_budget
 from lightdxml.learning import forget
 from lightdxml.learning.documents import LabeledDocuments
+from lightdxml.learning.kept import has_unit_rows
 from lightdxml.learning.learn import Learner, learn
 from lightdxml.model.model import Model
 from lightdxml.views.base import in_range, is_indptr
 
-# Bytes of an operation, and labels without names.
-_LARGEST, _MAX_LABELS = 1 << 32, 1 << 31
+_MAX_LABELS = 1 << 31
+# Bytes of the objects that a bracket or a comma of JSON stands for, at most.
+_OBJECT_BYTES = 100
 _MATRIX = {"indptr": "<i8", "indices": "<i4", "values": "<f4"}
 
 
@@ -81,6 +84,8 @@ def _learn(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, A
 
 
 def _retire(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, Any]]:
+    if not operation.names:
+        raise ValueError("there are no labels to retire: give at least one")
     columns = [column_of(learner, name) for name in operation.names]
     return forget.retire(learner, columns), {"retired": list(operation.names)}
 
@@ -92,6 +97,8 @@ def _merge(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, A
 
 
 def _forget(learner: Learner, operation: Operation) -> tuple[Learner, dict[str, Any]]:
+    if not operation.names:
+        raise ValueError("there are no documents to forget: give at least one id")
     after = forget.forget(learner, operation.names)
     return after, {"forgotten": learner.model.n_documents - after.model.n_documents}
 
@@ -128,18 +135,34 @@ def pack(operation: Operation) -> bytes:
             arrays = X.indptr.astype("<i8"), X.indices.astype("<i4"), X.data.astype("<f4")
             encoded = (base64.b64encode(one.tobytes()).decode() for one in arrays)
             content["X"] = {"n_features": X.shape[1], **dict(zip(_MATRIX, encoded, strict=True))}
-    # Without the time: the same operation is the same file.
-    return gzip.compress(json.dumps(content).encode(), 6, mtime=0)
+    written = json.dumps(content).encode()
+    # What compresses too well looks like a decompression bomb: it is not compressed at all.
+    for level in (6, 0):
+        # Without the time: the same operation is the same file.
+        packed = gzip.compress(written, level, mtime=0)
+        if _takes(written) <= memory_budget(len(packed)):
+            return packed
+    raise ValueError("these documents are mostly brackets and commas, and too many for the journal: give fewer at once")
+
+
+def _takes(content: bytes) -> int:
+    """Return how much memory JSON takes when it is parsed, at most: its text, and its objects."""
+    return 2 * len(content) + _OBJECT_BYTES * sum(content.count(mark) for mark in (b"[", b"{", b","))
 
 
 def unpack(content: bytes) -> Operation:
     """Return the operation that `pack` has packed; raise a `ValueError` if there is none."""
-    unzipped = zlib.decompressobj(wbits=31)
-    found = json.loads(unzipped.decompress(content, _LARGEST))
-    if unzipped.unconsumed_tail or found["kind"] not in KINDS:
+    unzipped, limit = zlib.decompressobj(wbits=31), memory_budget(len(content))
+    unpacked = unzipped.decompress(content, limit // 2)
+    if unzipped.unconsumed_tail or _takes(unpacked) > limit:
+        raise ValueError("an entry of its journal is far larger than its file")
+    found = json.loads(unpacked)
+    if found["kind"] not in KINDS:
         raise ValueError("an entry of its journal is not an operation")
     names = _strings(found["names"])
     if found["kind"] != "learn":
+        if not names:
+            raise ValueError("an entry of its journal changes nothing")
         if found["kind"] == "merge" and len(names) != 2:
             raise ValueError("an entry of its journal merges other than two labels")
         return Operation(found["kind"], None, tuple(names))
@@ -182,7 +205,7 @@ def _matrix(found: dict[str, Any]) -> csr_matrix:
     n_features = found["n_features"]
     is_sound = len(indices) == len(values) and is_indptr(indptr, len(indices)) and in_range(indices, 0, n_features)
     X = csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_features))
-    if not is_sound or not X.has_canonical_format or not np.isfinite(values).all():
+    if not is_sound or not X.has_canonical_format or not has_unit_rows(X):
         raise ValueError("an entry of its journal has features that are none")
     return X
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data.dataset import Texts
+from lightdxml.learning.documents import ids_of
 from lightdxml.learning.kept import KeptData, rounded, rounded_names
 from lightdxml.learning.measured import Recent, observed_in_training
 from lightdxml.learning.names import titles_of
@@ -99,7 +100,7 @@ def kept_data(
         X=rounded(X),
         Y=Y,
         usual=Documents.of(X).usual,
-        ids=[str(one) for one in ids or ()],
+        ids=ids_of(ids),
         names=rounded_names(names),
         own=own,
         titles=titles,

@@ -18,11 +18,13 @@ from lightdxml.text.tfidf import Vectorizer
 from lightdxml.training.run import TrainingData
 from lightdxml.views.base import expect, in_range, is_indptr
 from lightdxml.views.dense.label_encoder import LabelEncoder, from_layers
-from lightdxml.views.lesson import Clusters
+from lightdxml.views.lesson import Clusters, Lesson
 from lightdxml.views.linear.solver import Documents
 from lightdxml.views.names.forms import NameForms
 
 _MOST_CLUSTERS = 1 << 16
+# How far rounding may change the length of a row.
+_ROUNDING = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +180,15 @@ class KeptData:
         names = self.names
         if names is not None:
             labels = np.where(names.labels == gone, kept, names.labels).astype(np.int32)
-            order = np.argsort(labels, kind="stable")
-            names = NameForms(csr_matrix(names.terms[order]), labels[order])
-        return replace(self, Y=Y, names=names)
+            names = NameForms(names.terms, labels)[np.argsort(labels, kind="stable")]
+        own = None if self.own is None else np.where(self.own == gone, kept, self.own).astype(np.int32)
+        return replace(self, Y=Y, names=names, own=own)
+
+    def placed(self, lesson: Lesson) -> KeptData:
+        """Return the data in which labels that got their first documents have a cluster."""
+        if self.clusters is None:
+            return self
+        return replace(self, clusters=replace(self.clusters, of_label=lesson.placed(self.clusters.of_label)))
 
     def with_names(self, added: NameForms | None) -> KeptData:
         """Return the data with further names of labels."""
@@ -189,9 +197,8 @@ class KeptData:
         if self.names is None:
             return replace(self, names=added)
         labels = np.concatenate([self.names.labels, added.labels])
-        order = np.argsort(labels, kind="stable")
-        terms = csr_matrix(vstack([self.names.terms, added.terms]))
-        return replace(self, names=NameForms(csr_matrix(terms[order]), labels[order]))
+        names = NameForms(csr_matrix(vstack([self.names.terms, added.terms])), labels)
+        return replace(self, names=names[np.argsort(labels, kind="stable")])
 
     def arrays(self) -> Arrays:
         """Return all arrays by name; words and ids are not among them."""
@@ -266,6 +273,11 @@ def restore_kept(arrays: Arrays, facts: dict[str, Any], n_features: int, n_label
         if not (weights > 0).all():
             raise ValueError("its training data have documents of weight 0 or less")
     usual = expect(arrays["usual"], "usual", (n_features,), np.float32)
+    for rows in (X, titles, None if names is None else names.terms):
+        if rows is not None and not has_unit_rows(rows):
+            raise ValueError("its training data have features that are not those of documents")
+    if not (usual >= 0).all():
+        raise ValueError("its training data have features of a negative size")
     return KeptData(
         X, Y, np.array(usual), _strings(facts["ids"], n), names, own, titles, weights, clusters, label_encoder,
         _rare(arrays, facts, n), _integer(facts["in_clusters"], n), facts["label_words"] is True,
@@ -296,6 +308,19 @@ def _strings(found: Any, n: int) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(one, str) for one in found) or len(found) not in (0, n):
         raise ValueError("its training data have ids or words that are no strings")
     return found
+
+
+def has_unit_rows(X: csr_matrix) -> bool:
+    """Return whether every row has length 1, or no entries.
+
+    >>> has_unit_rows(csr_matrix([[0.6, 0.8], [0, 0]])), has_unit_rows(csr_matrix([[6.0, 8.0]]))
+    (True, False)
+    """
+    starts = X.indptr[:-1][np.diff(X.indptr) > 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.add.reduceat(X.data * X.data, starts, dtype=np.float64) if len(starts) else np.ones(0)
+    # The length is NaN or infinite if a value is.
+    return bool((np.abs(np.sqrt(squares) - 1) <= _ROUNDING).all())
 
 
 def rounded(X: csr_matrix) -> csr_matrix:

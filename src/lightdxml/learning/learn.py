@@ -11,21 +11,20 @@ from scipy.sparse import csr_matrix
 from lightdxml.data.own_labels import own_labels
 from lightdxml.kernels import blas
 from lightdxml.learning import rehearsal
-from lightdxml.learning.documents import LabeledDocuments
+from lightdxml.learning.documents import LabeledDocuments, has_label
 from lightdxml.learning.incoming import Incoming, new_ids
 from lightdxml.learning.kept import KeptData
 from lightdxml.learning.measured import Measured, Recent, measure
-from lightdxml.learning.names import all_names, names_by_titles, names_of_new_labels, titles_of
+from lightdxml.learning.names import names_by_titles, names_of_new_labels, new_names, titles_of
 from lightdxml.model import fingerprints
 from lightdxml.model.model import Model
 from lightdxml.views.base import Batch
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.inverted import search
 from lightdxml.views.linear.model import LinearView
+from lightdxml.views.names.forms import NameForms
 from lightdxml.views.tree.clustering import label_centroids
 
-# Labels that are searched per cluster of hard negatives of a document: several of them share a cluster.
-_LABELS_PER_CLUSTER = 4
 # The share of documents that the clusters of label trees have not learned at which they do.
 _CLUSTERS_DUE = 0.05
 
@@ -85,11 +84,11 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
         measured, observed, mistaken = measure(model, new.old_features, new.Y, new.own)
-        mistaken = np.union1d(mistaken, _rejected(model, documents)).astype(np.int32)
+        mistaken = np.append(mistaken, _rejected(model, documents)).astype(np.int32)
         if kept is None:
             lesson = _without_memory(model, new, mistaken)
         else:
-            lesson, kept = _with_memory(model, kept, new, mistaken)
+            lesson, kept = _with_memory(model, kept, new, observed.labels, mistaken)
         recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
     figures = Learned(
         len(documents), lesson.n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),
@@ -116,7 +115,7 @@ def _learned(model: Model, new: Incoming, lesson: Lesson) -> Model:
 
 def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) -> Lesson:
     """Return the lesson of new documents alone."""
-    names = all_names([names_of_new_labels(model, None, new.vectorizer, new.new_labels)])
+    names = new_names([names_of_new_labels(model, None, new.vectorizer, new.new_labels)], None)
     data, n_earlier = rehearsal.data(model, new.X, new.Y, new.old_features, new.own)
     fresh, nearest = _fresh(model, new)
     labels = np.union1d(new.Y.indices, mistaken).astype(np.int32)
@@ -129,50 +128,43 @@ def _without_memory(model: Model, new: Incoming, mistaken: NDArray[np.int32]) ->
         fresh=fresh,
         nearest=nearest,
         frequency=frequency,
+        evidence=_evidence(new, mistaken),
         config=model.config,
         added_names=names,
     )
 
 
-def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[np.int32]) -> tuple[Lesson, KeptData]:
-    """Return the lesson of new documents next to those that were kept, and all of them."""
-    n_features, n_labels = new.X.shape[1], new.Y.shape[1]
-    names = [names_of_new_labels(model, kept, new.vectorizer, new.new_labels)]
-    kept = kept.widened(n_features, n_labels)
+def _with_memory(
+    model: Model, kept: KeptData, new: Incoming, ranked: NDArray[np.int32], mistaken: NDArray[np.int32]
+) -> tuple[Lesson, KeptData]:
+    """Return the lesson of new documents next to those that were kept, and all of them.
+
+    `ranked` are the labels that the model gives the new documents, best first; -1 for none.
+    """
+    kept = kept.widened(new.X.shape[1], new.Y.shape[1])
     if new.vectorizer is not None and new.rare is not None:
         kept = replace(kept.with_late_words(new.joined, new.vectorizer), rare=new.rare)
-    rows, removed, frequency = rows_of_ids(kept, new.documents.ids), None, _frequency(model, new)
-    labels = np.concatenate([new.Y.indices, mistaken])
-    if len(rows):
-        removed = kept.X[rows], kept.Y[rows]
-        labels = np.concatenate([labels, removed[1].indices])
-        frequency -= np.bincount(removed[1].indices, minlength=n_labels).astype(np.int32)
-        kept = kept.without(rows)
-    titles = None
-    if kept.titles is not None and kept.own is not None and new.own is not None:
-        assert new.vectorizer is not None
-        assert new.documents.texts is not None
-        titles = titles_of(new.vectorizer, new.documents.texts)
-        # Documents of earlier on may be labels that are new.
-        earlier = own_labels(kept.ids, new_ids(model, new.new_labels))
-        names += [names_by_titles(titles, new.own), names_by_titles(kept.titles, earlier)]
-        kept = replace(kept, own=np.maximum(kept.own, earlier))
-    fresh, nearest = _fresh(model, new)
-    n_earlier, added = len(kept), all_names(names)
-    kept = kept.appended(new.X, new.Y, new.documents.ids, new.own, titles, _hard_negatives(model, kept, new))
-    kept = kept.with_names(added)
+    kept, removed = _without_earlier_versions(kept, new.documents.ids)
+    kept, titles, added = _with_names(model, kept, new)
+    n_earlier, frequency, labels = len(kept), _frequency(model, new), [new.Y.indices, mistaken]
+    if removed is not None:
+        labels.append(removed[1].indices)
+        frequency -= np.bincount(removed[1].indices, minlength=len(frequency)).astype(np.int32)
     if added is not None:
-        labels = np.concatenate([labels, added.labels])
+        labels.append(added.labels)
+    kept = kept.appended(new.X, new.Y, new.documents.ids, new.own, titles, _hard_negatives(kept, ranked))
     since = kept.in_clusters if len(kept) - kept.in_clusters >= _CLUSTERS_DUE * len(kept) else None
     kept = kept if since is None else replace(kept, in_clusters=len(kept))
+    fresh, nearest = _fresh(model, new)
     lesson = Lesson(
         data=kept.training_data(),
         n_earlier=n_earlier,
         remembers=True,
-        labels=np.unique(labels).astype(np.int32),
+        labels=np.unique(np.concatenate(labels)).astype(np.int32),
         fresh=fresh,
         nearest=nearest,
         frequency=frequency,
+        evidence=_evidence(new, mistaken),
         config=model.config,
         added_names=added,
         removed=removed,
@@ -180,19 +172,42 @@ def _with_memory(model: Model, kept: KeptData, new: Incoming, mistaken: NDArray[
         clusters_since=since,
         label_encoder=kept.label_encoder,
     )
-    if kept.clusters is not None:
-        kept = replace(kept, clusters=replace(kept.clusters, of_label=lesson.placed(kept.clusters.of_label)))
-    return lesson, kept
+    return lesson, kept.placed(lesson)
+
+
+def _without_earlier_versions(kept: KeptData, ids: list[str]) -> tuple[KeptData, tuple[csr_matrix, csr_matrix] | None]:
+    """Return the data without documents of these ids, and the features and labels of these; None if there are none."""
+    rows = rows_of_ids(kept, ids)
+    return (kept.without(rows), (kept.X[rows], kept.Y[rows])) if len(rows) else (kept, None)
+
+
+def _with_names(model: Model, kept: KeptData, new: Incoming) -> tuple[KeptData, csr_matrix | None, NameForms | None]:
+    """Return the data with names that come with new documents, the titles of these documents, and these names.
+
+    New labels have names. If documents are labels, their titles are names of these.
+    """
+    names, titles = [names_of_new_labels(model, kept, new.vectorizer, new.new_labels)], None
+    if kept.titles is not None and kept.own is not None and new.own is not None:
+        assert new.vectorizer is not None
+        assert new.documents.texts is not None
+        titles = titles_of(new.vectorizer, new.documents.texts)
+        # Earlier documents may be labels that are new.
+        earlier = own_labels(kept.ids, new_ids(model, new.new_labels))
+        names += [names_by_titles(titles, new.own), names_by_titles(kept.titles, earlier)]
+        kept = replace(kept, own=np.maximum(kept.own, earlier))
+    added = new_names(names, kept.names)
+    return kept.with_names(added), titles, added
 
 
 def _rejected(model: Model, documents: LabeledDocuments) -> list[int]:
     """Return the columns of rejected labels that have documents; others have nothing to be trained on."""
-    columns = [model.column(label) for label in documents.rejected if _is_known(model, label)]
+    columns = [model.column(label) for label in documents.rejected if has_label(model, label)]
     return [column for column in columns if model.label_frequency[column] > 0]
 
 
-def _is_known(model: Model, label: str | int) -> bool:
-    return label in model.label_ids if model.label_names is not None else int(label) < model.n_labels
+def _evidence(new: Incoming, mistaken: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the number of new documents that each label has, or that it was suggested for wrongly."""
+    return np.bincount(np.append(new.Y.indices, mistaken), minlength=new.Y.shape[1]).astype(np.int32)
 
 
 def _frequency(model: Model, new: Incoming) -> NDArray[np.int32]:
@@ -224,16 +239,12 @@ def _fresh(model: Model, new: Incoming) -> tuple[NDArray[np.int32], NDArray[np.i
     return fresh, np.where(found >= 0, found, np.argmax(allowed)).astype(np.int32)
 
 
-def _hard_negatives(model: Model, kept: KeptData, new: Incoming) -> NDArray[np.int32] | None:
-    """Return clusters of the labels that the linear view takes for the best, documents × clusters."""
-    view, clusters = model.views.get("linear"), kept.clusters
-    if clusters is None or not isinstance(view, LinearView):
+def _hard_negatives(kept: KeptData, ranked: NDArray[np.int32]) -> NDArray[np.int32] | None:
+    """Return the clusters of the labels that a model ranks highest, documents × clusters."""
+    clusters = kept.clusters
+    if clusters is None:
         return None
     width = clusters.of_document.shape[1]
-    none = np.empty((new.old_features.shape[0], 0), dtype=np.int32)
-    labels, margins, _ = search(view.index, Batch(new.old_features), _LABELS_PER_CLUSTER * width, none)
-    order = np.lexsort((labels, -margins, labels < 0), axis=1)
-    ranked = np.take_along_axis(labels, order, axis=1)
     found = np.zeros((len(ranked), width), dtype=np.int32)
     for row, of_row in enumerate(np.where(ranked >= 0, clusters.of_label[ranked], -1)):
         distinct = list(dict.fromkeys(of_row[of_row >= 0].tolist()))[:width]

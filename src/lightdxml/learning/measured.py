@@ -13,13 +13,12 @@ from scipy.sparse import csr_matrix, vstack
 from lightdxml.data.labels import widen
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate
-from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, TailShift, frequency_groups, rarity, top_k
+from lightdxml.model.blend import N_GROUPS, LogisticBlend, Slopes, frequency_groups
 from lightdxml.model.candidates import Candidates, find_candidates
 from lightdxml.model.model import Model, best_labels
 from lightdxml.model.thresholds import DEPTH
 from lightdxml.persistence.arrays import Arrays
-from lightdxml.propensity import inverse_propensity_of
-from lightdxml.training import calibrate, choose, logistic
+from lightdxml.training import calibrate, logistic
 from lightdxml.views.base import Batch, View, expect, in_range, is_indptr
 
 # Documents since the last calibration that are enough for the next one, and the latest ones that it is fitted to.
@@ -27,7 +26,7 @@ ENOUGH, LATEST = 500, 2000
 _CUTS, _DOCUMENTS = (1, 3, 5), 2048
 # The probability from which on a wrong label counts as a mistake to learn from.
 _LIKELY = 0.5
-_METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
+METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,10 @@ class Measured:
 
 
 class Measurement(NamedTuple):
-    """How well a model does on documents, what it says about them, and the labels that it takes for right wrongly."""
+    """How well a model does on documents, what it says about them, and the labels that it takes for right wrongly.
+
+    A label occurs among these once per document.
+    """
 
     measured: Measured
     observed: Observed
@@ -90,7 +92,7 @@ class Observed:
         best = np.pad(best, missing, constant_values=-1)
         return Observed(best, frequency[best], {name: np.pad(one, missing) for name, one in scores.items()}, Y)
 
-    def rows(self, rows: slice) -> Observed:
+    def rows(self, rows: slice | NDArray[np.integer]) -> Observed:
         """Return some of the documents."""
         scores = {name: one[rows] for name, one in self.log_scores.items()}
         return Observed(self.labels[rows], self.frequency[rows], scores, self.Y[rows])
@@ -158,7 +160,14 @@ class Recent:
     trained: int = 0
 
     def extended(self, other: Observed) -> Recent:
-        """Return the observations with those of further documents, without the oldest ones."""
+        """Return the observations with those of further documents, without the oldest ones.
+
+        Without observations of training, weights and probabilities stay: the latest documents alone may be of one kind.
+        """
+        if not len(self.validation) or not self.trained:
+            return self
+        # Documents without candidates tell nothing.
+        other = other.rows(np.flatnonzero((other.labels >= 0).any(axis=1)))
         latest = self.latest.joined(other)
         return replace(self, latest=latest.rows(slice(-LATEST, None)), since=self.since + len(other))
 
@@ -173,8 +182,6 @@ class Recent:
 
         The latest documents may be about something else than most others, and must not count more than they are.
         """
-        if not len(self.validation) or not self.trained:
-            return self.latest
         wanted = len(self.validation) * (n_documents - self.trained) / self.trained
         step = max(1, round(len(self.latest) / max(1.0, wanted)))
         return self.validation.joined(self.latest.rows(slice(None, None, step)))
@@ -198,7 +205,10 @@ class Recent:
 
 
 def _fitted(model: Model, observed: Observed) -> Model:
-    """Return a model whose weights of views, shift, probabilities and thresholds fit these documents."""
+    """Return a model whose weights of views, probabilities and thresholds fit these documents.
+
+    The shift to rare labels stays: so few documents tell little about it, and predictions would change at random.
+    """
     candidates = Candidates(observed.labels, dict(observed.log_scores))
     judged = logistic.judge(candidates, np.zeros(observed.Y.shape[1], dtype=np.uint8), observed.Y)
     # Labels in the groups that they were in when the documents came.
@@ -215,23 +225,7 @@ def _fitted(model: Model, observed: Observed) -> Model:
     label_groups = np.zeros(observed.Y.shape[1], dtype=np.uint8)
     label_groups[: model.n_labels] = model.label_groups
     table = calibrate.tabulate(ranked, calibration, label_groups, observed.Y)
-    shift = _shift(model, observed, log_odds) if isinstance(blend, LogisticBlend) else model.shift
-    return replace(model, blend=blend, shift=shift, calibration=calibration, thresholds=table)
-
-
-def _shift(model: Model, observed: Observed, log_odds: NDArray[np.float64]) -> TailShift:
-    """Return the shift to rare labels that is best for these documents."""
-    rare = rarity(observed.frequency, model.n_documents)
-    frequency = np.zeros(observed.Y.shape[1], dtype=np.int32)
-    frequency[: model.n_labels] = model.label_frequency
-    inverse = inverse_propensity_of(frequency, model.n_documents)
-
-    def measure(strength: float) -> dict[str, float]:
-        ranked = top_k(observed.labels, log_odds + strength * rare, max(_CUTS))[0]
-        return evaluate(observed.Y, ranked, k=_CUTS, inv_propensity=inverse)
-
-    curve = [(strength, measure(strength)) for strength in choose.STRENGTHS]
-    return TailShift(*choose.best_strengths(curve, len(observed) >= model.config.blend.min_documents))
+    return replace(model, blend=blend, calibration=calibration, thresholds=table)
 
 
 def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None) -> Measurement:
@@ -250,8 +244,8 @@ def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] |
         ranked.append(best)
         mistaken.append(best[wrong])
     found = evaluate(Y, np.concatenate(ranked), k=_CUTS)
-    measured = Measured(X.shape[0], {name: found[name] for name in _METRICS})
-    return Measurement(measured, observed, np.unique(np.concatenate(mistaken)).astype(np.int32))
+    measured = Measured(X.shape[0], {name: found[name] for name in METRICS})
+    return Measurement(measured, observed, np.concatenate(mistaken).astype(np.int32))
 
 
 def _are_right(labels: NDArray[np.int32], Y: csr_matrix) -> NDArray[np.bool_]:

@@ -16,18 +16,24 @@ from lightdxml.text.tfidf import Vectorizer
 from lightdxml.views.names.forms import NameForms
 
 
-def names_of_new_labels(
-    model: Model, kept: KeptData | None, vectorizer: Vectorizer | None, new: Sequence[str]
-) -> NameForms | None:
-    """Return what new labels are called, as features; None if the model knows no names, or names are only ids."""
+def texts_of_new_labels(model: Model, kept: KeptData | None, new: Sequence[str]) -> list[list[str]] | None:
+    """Return what new labels are called; None if the model knows no names, or names are only ids."""
     if not new or not model.config.names.enabled:
         return None
     if model.vocabulary is not None:
         language = model.language or ""
-        called = [list(model.vocabulary.texts(name, language)) for name in new]
-    elif kept.label_words if kept is not None else "names" in model.views and not model.never_own:
-        called = [[name] for name in new]
-    else:
+        return [list(model.vocabulary.texts(name, language)) for name in new]
+    if kept.label_words if kept is not None else "names" in model.views and not model.never_own:
+        return [[name] for name in new]
+    return None
+
+
+def names_of_new_labels(
+    model: Model, kept: KeptData | None, vectorizer: Vectorizer | None, new: Sequence[str]
+) -> NameForms | None:
+    """Return what new labels are called, as features; None if they have no names."""
+    called = texts_of_new_labels(model, kept, new)
+    if called is None:
         return None
     if vectorizer is not None:
         return _shifted(name_forms(vectorizer, called), model.n_labels)
@@ -56,22 +62,28 @@ def names_by_titles(titles: csr_matrix, own: NDArray[np.int32]) -> NameForms | N
     return NameForms(csr_matrix(titles[order]), own[order].astype(np.int32))
 
 
-def all_names(parts: Sequence[NameForms | None]) -> NameForms | None:
-    """Return several sets of names as one, without repeating a name of a label; None if there are none."""
-    known = [one for one in parts if one is not None and len(one.labels)]
-    if not known:
+def new_names(parts: Sequence[NameForms | None], known: NameForms | None) -> NameForms | None:
+    """Return those of several sets of names that a label does not have yet, each once; None if there are none.
+
+    >>> terms = csr_matrix([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    >>> names = NameForms(terms, np.array([3, 3], dtype=np.int32))
+    >>> new_names([names, None, names], names[:1]).terms.toarray().tolist()
+    [[0.0, 1.0]]
+    """
+    given = [one for one in parts if one is not None and len(one.labels)]
+    if not given:
         return None
-    terms = csr_matrix(vstack([one.terms for one in known]))
-    labels = np.concatenate([one.labels for one in known])
-    seen: set[tuple[int, bytes]] = set()
+    terms = csr_matrix(vstack([one.terms for one in given]))
+    names = NameForms(terms, np.concatenate([one.labels for one in given]))
+    same = None if known is None else known[np.flatnonzero(np.isin(known.labels, names.labels))]
+    seen = set() if same is None else {same.key(row) for row in range(len(same.labels))}
     rows = []
-    for row in np.argsort(labels, kind="stable").tolist():
-        key = int(labels[row]), terms.indices[terms.indptr[row] : terms.indptr[row + 1]].tobytes()
+    for row in np.argsort(names.labels, kind="stable").tolist():
         # A name without a known word says nothing.
-        if key not in seen and key[1]:
-            seen.add(key)
+        if names.key(row) not in seen and names.n_terms[row]:
+            seen.add(names.key(row))
             rows.append(row)
-    return NameForms(csr_matrix(terms[rows]), labels[rows].astype(np.int32)) if rows else None
+    return names[np.array(rows)] if rows else None
 
 
 def _shifted(forms: NameForms, first: int) -> NameForms:

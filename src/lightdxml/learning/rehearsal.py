@@ -20,7 +20,7 @@ _LABELS = 20
 
 
 def data(
-    model: Model, X: csr_matrix, Y: csr_matrix, old_features: csr_matrix, own: NDArray[np.int32] | None
+    model: Model, X: csr_matrix, Y: csr_matrix, old_features: csr_matrix, own: NDArray[np.int32] | None, but: int = -1
 ) -> tuple[TrainingData, int]:
     """Return documents to learn from, and how many of them, the first ones, only stand for earlier documents.
 
@@ -37,8 +37,11 @@ def data(
         Their features without new words.
     own
         The labels that new documents are themselves; None if they are none.
+    but
+        A label that competes with none, because it becomes one with theirs; -1 for none.
     """
     labels = _competing(model, old_features)
+    labels = labels[labels != but]
     earlier = typical_documents(model, labels, X.shape[1])
     rows = label_matrix([[label] for label in labels.tolist()], Y.shape[1])
     nowhere = np.full(len(labels), -1, dtype=np.int32)

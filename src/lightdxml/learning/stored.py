@@ -6,14 +6,15 @@ every file, and its own.
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lightdxml.learning import journal
+from lightdxml.learning.figures import check_figures, is_count
 from lightdxml.learning.journal import Entry, Operation
 from lightdxml.learning.kept import KeptData, restore_kept
 from lightdxml.learning.learn import Learner
@@ -30,10 +31,9 @@ _KEPT, _KEPT_FACTS, _RECENT = "kept.safetensors", "kept.json", "recent.safetenso
 # What the base of a model has beside its own files.
 DATA = (_KEPT, _KEPT_FACTS, _RECENT)
 _DAMAGED = (LookupError, TypeError, AttributeError, RecursionError, OverflowError, ValueError, zlib.error)
-_COUNTS = ("documents", "corrected", "labels", "new_labels", "new_words")
 _ATTEMPTS = 100
-# Ids and words are as long as people make them, but not all of them longer than a page.
-_MAX_STRING, _SPARE_STRINGS = 1 << 12, 1 << 8
+# Bytes of an id or a word, which has up to 1,000 characters, in JSON.
+_MAX_STRING, _SPARE_STRINGS = 1 << 14, 1 << 8
 T = TypeVar("T")
 
 
@@ -62,7 +62,7 @@ class Journal:
         return replace(self, entries=(*self.entries, entry))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Opened:
     """A model folder as it was read.
 
@@ -86,60 +86,63 @@ class Opened:
     manifest: dict[str, Any]
     files: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"<Opened: {self.learner.model.n_labels:,} labels, after step {self.journal.step}>"
+
 
 @dataclass(frozen=True, eq=False)
 class Overview:
-    """A model and its journal, without the training data, of which it has only the bytes on disk; 0 if not kept."""
+    """A model and its journal, without the training data, of which it has only the bytes on disk; 0 if not kept.
+
+    `files` are the checksums of the files in the folder `learning`.
+    """
 
     stored: store.Stored
     journal: Journal
     kept_bytes: int
+    files: Mapping[str, str]
 
 
 def read(folder: Path) -> Opened:
     """Read a model, and what it needs to learn, if it has it."""
-    return _at_one_moment(folder, _read)
+    return at_one_moment(folder, _read)
 
 
 def overview(folder: Path) -> Overview:
     """Read a model and its journal."""
-    return _at_one_moment(folder, _overview)
+    return at_one_moment(folder, _overview)
 
 
-def _at_one_moment(folder: Path, read: Callable[[Path], T]) -> T:
+def read_history(folder: Path) -> Journal:
+    """Read the journal of a model, and nothing else."""
+    return at_one_moment(folder, _history)
+
+
+def at_one_moment(folder: Path, read: Callable[[Path], T]) -> T:
     """Return what is read of a model; it is read again if the model was replaced meanwhile."""
     for _ in range(_ATTEMPTS):
-        before = stamp(folder)
+        before = store.stamp(folder)
         try:
             found = read(folder)
         except (OSError, ValueError):
-            if stamp(folder) == before:
+            if store.stamp(folder) == before:
                 raise
             continue
-        if stamp(folder) == before:
+        if store.stamp(folder) == before:
             return found
     raise OSError(f"{folder} is being replaced all the time: try again later")
 
 
-def stamp(folder: Path) -> tuple[int, int]:
-    """Return the inode and modification time of the manifest, which change when a model is replaced."""
-    try:
-        found = (locate(folder, store.is_model) / MANIFEST).stat()
-    except OSError as error:
-        what = f"it has no {MANIFEST}" if folder.is_dir() else "there is no such folder"
-        raise ValueError(f"{folder} is not a model: {what}") from error
-    return found.st_ino, found.st_mtime_ns
-
-
-def _inside(folder: Path) -> Path:
+def inside_of(folder: Path) -> Path:
     """Return the folder `learning` of a model, wherever a process that was killed has left the model."""
     return locate(folder, store.is_model) / store.LEARNING
 
 
 def _read(folder: Path) -> Opened:
-    found, inside = store.load(folder), _inside(folder)
+    found, inside = store.load(folder), inside_of(folder)
     try:
         known, files = read_journal(inside)
+        _check_documents(found.model, known)
         kept, recent = _read_data(inside, found.model, files)
     except (*_DAMAGED, FileNotFoundError) as error:
         raise _damaged(folder, error) from error
@@ -147,18 +150,26 @@ def _read(folder: Path) -> Opened:
 
 
 def _overview(folder: Path) -> Overview:
-    found, inside = store.load(folder), _inside(folder)
+    found, inside = store.load(folder), inside_of(folder)
     try:
-        known, _ = read_journal(inside)
+        known, files = read_journal(inside)
+        _check_documents(found.model, known)
         kept = [inside / name for name in (_KEPT, _KEPT_FACTS) if (inside / name).is_file()]
-        return Overview(found, known, sum(path.stat().st_size for path in kept))
+        return Overview(found, known, sum(path.stat().st_size for path in kept), files)
     except _DAMAGED as error:
+        raise _damaged(folder, error) from error
+
+
+def _history(folder: Path) -> Journal:
+    try:
+        return read_journal(inside_of(folder))[0]
+    except (*_DAMAGED, FileNotFoundError) as error:
         raise _damaged(folder, error) from error
 
 
 def read_base(folder: Path, files: Mapping[str, str]) -> Opened:
     """Read the model as it was before the first entry that can be taken back, given the checksums of `folder`."""
-    base = _inside(folder) / BASE
+    base = inside_of(folder) / BASE
     try:
         expected = {name.removeprefix(f"{BASE}/"): digest for name, digest in files.items() if name.startswith(BASE)}
         _check_file(base, MANIFEST, expected)
@@ -174,7 +185,7 @@ def read_base(folder: Path, files: Mapping[str, str]) -> Opened:
 
 def read_operation(folder: Path, entry: Entry, opened: Opened) -> Operation:
     """Read what an entry of the journal has changed."""
-    inside, name = _inside(folder), file_of(entry)
+    inside, name = inside_of(folder), file_of(entry)
     try:
         _check_file(inside, name, opened.files)
         found = journal.unpack(map_file(inside / name).tobytes())
@@ -213,8 +224,6 @@ def read_journal(place: Path) -> tuple[Journal, dict[str, str]]:
         raise ValueError("its journal starts after its end")
     if [entry.step for entry in entries] != list(range(1, len(entries) + 1)):
         raise ValueError("its journal lacks entries")
-    if len({tuple(one.figures["measured"]["metrics"]) for one in entries if one.kind == "learn"}) > 1:
-        raise ValueError("its journal has different measures")
     return Journal(base_step, entries), dict(content["files"])
 
 
@@ -222,25 +231,24 @@ def _entry(found: dict[str, Any]) -> Entry:
     """Return an entry; raise a `ValueError` if its figures are none."""
     entry = Entry(**found)
     is_sound = isinstance(entry.time, str) and isinstance(entry.version, str) and isinstance(entry.figures, dict)
-    if not is_sound or entry.kind not in journal.KINDS or not _is_count(entry.step):
+    if not is_sound or entry.kind not in journal.KINDS or not is_count(entry.step):
         raise ValueError("its journal has an entry of another form")
-    figures = entry.figures
-    if entry.kind == "forget":
-        is_sound = _is_count(figures["forgotten"])
-    if entry.kind == "learn":
-        numbers = [figures["unknown_words"], *figures["measured"]["metrics"].values()]
-        is_sound = all(_is_count(figures[name]) for name in _COUNTS) and all(map(_is_number, numbers))
-    if not is_sound or not _is_number(figures["seconds"]):
-        raise ValueError("its journal has figures that are no numbers")
+    datetime.fromisoformat(entry.time)
+    check_figures(entry.kind, entry.figures)
     return entry
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+def _check_documents(model: Model, known: Journal) -> None:
+    """Raise a `ValueError` if the model cannot have learned as many documents as its journal says."""
+    n = model.n_documents
+    for entry in reversed(known.entries):
+        if entry.kind == "learn":
+            n -= entry.figures["documents"]
+            if n < 0:
+                raise ValueError("its journal has more documents than the model")
+            n += entry.figures["corrected"]
+        elif entry.kind == "forget":
+            n += entry.figures["forgotten"]
 
 
 def _read_data(place: Path, model: Model, files: Mapping[str, str]) -> tuple[KeptData | None, Recent]:
@@ -252,10 +260,13 @@ def _read_data(place: Path, model: Model, files: Mapping[str, str]) -> tuple[Kep
         return None, recent
     _check_file(place, _KEPT_FACTS, files)
     arrays = _arrays(place, _KEPT, files)
-    # An id per document, and rare words.
-    most = _SPARE_STRINGS + model.n_features + len(arrays["X.indptr"]) + len(arrays["rare"])
-    facts = stored.read_json(place / _KEPT_FACTS, _MAX_STRING * most)
+    facts = stored.read_json(place / _KEPT_FACTS, _limit(model, arrays))
     return restore_kept(arrays, facts, model.n_features, model.n_labels), recent
+
+
+def _limit(model: Model, arrays: stored.Arrays) -> int:
+    """Return the most bytes that the facts of training data may have: an id per document, words and rare words."""
+    return _MAX_STRING * (_SPARE_STRINGS + model.n_features + len(arrays["X.indptr"]) + len(arrays["rare"]))
 
 
 def _arrays(place: Path, name: str, files: Mapping[str, str]) -> stored.Arrays:
@@ -272,8 +283,13 @@ def _check_file(place: Path, name: str, files: Mapping[str, str]) -> None:
 
 
 def write_data(place: Path, learner: Learner) -> None:
-    """Write training data and latest results."""
+    """Write training data and latest results; raise a `ValueError` if nobody could read them."""
     if learner.kept is not None:
-        stored.write(place / _KEPT, learner.kept.arrays())
+        arrays = learner.kept.arrays()
+        stored.write(place / _KEPT, arrays)
         stored.write_json(place / _KEPT_FACTS, learner.kept.facts())
-    stored.write(place / _RECENT, learner.recent.arrays())
+        stored.check_finite(arrays, stored.MAX_VALUE)
+        stored.check_size(map_file(place / _KEPT_FACTS), _KEPT_FACTS, _limit(learner.model, arrays))
+    recent = learner.recent.arrays()
+    stored.write(place / _RECENT, recent)
+    stored.check_finite(recent, stored.MAX_VALUE)

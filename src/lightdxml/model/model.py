@@ -79,6 +79,8 @@ class Model:
         The language of names to show; None for the most frequent one.
     retired
         Labels that are never suggested, ascending: the vocabulary has them no more.
+    merged
+        Labels that became another one: pairs of the label that went, which is retired, and the one that stayed.
     trained_on
         Fingerprints of training documents, ascending: see `lightdxml.model.fingerprints`. None are kept if empty.
     integer_labels
@@ -110,6 +112,7 @@ class Model:
     vocabulary: Vocabulary | None = None
     language: str | None = None
     retired: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
+    merged: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), dtype=np.int32))
     trained_on: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     integer_labels: bool = False
     output: str = "lists"
@@ -173,6 +176,8 @@ class Model:
             found |= view.arrays()
         if len(self.retired):
             found["retired"] = self.retired
+        if len(self.merged):
+            found["merged"] = self.merged
         if self.thresholds is not None:
             found |= self.thresholds.arrays()
         if len(self.trained_on):

@@ -43,13 +43,13 @@ _MAX_DOCUMENTS, _MAX_STRENGTH = 1 << 53, 100.0
 _OUTPUTS = ("lists", "dense", "sparse", "classes")
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 # Names are as long as people make them, but not all of them longer than a page.
-_MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 12, 1 << 8, 20
+_MAX_NAME, _SPARE_NAMES, _MAX_LANGUAGE = 1 << 14, 1 << 8, 20
 # Digits of the largest id, and characters of the name of a column.
 _MAX_OPTION = 1000
 
 
 def check_target(folder: Path, *others: Path | None) -> None:
-    """Raise a `ValueError` if a model must not be written: over something that is not a model, or not only a model.
+    """Raise a `ValueError` if a model must not be written: over something that is not only a model, or within a model.
 
     The other folders that training uses, for checkpoints and spilled arrays, may not lie within it.
     """
@@ -62,6 +62,10 @@ def check_target(folder: Path, *others: Path | None) -> None:
             raise ValueError(f"{folder} is a file: choose another folder")
     except PermissionError as error:
         raise ValueError(f"there is no permission to read {folder}: choose another folder") from error
+    if (outer := next(filter(is_model, folder.resolve().parents), None)) is not None:
+        raise ValueError(
+            f"{folder} lies in the model {outer}, which could not be changed any more: choose another folder"
+        )
     # A model is written next to the folder and then put in its place.
     parent = next(place for place in folder.absolute().parents if place.exists())
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -87,6 +91,17 @@ def is_model(folder: Path) -> bool:
     return isinstance(manifest, dict) and type(manifest.get("format")) is int and "lightdxml" in manifest
 
 
+def stamp(folder: Path) -> tuple[int, int]:
+    """Return the inode and modification time of the manifest, which change when a model is replaced."""
+    try:
+        found = (locate(folder, is_model) / _MANIFEST).stat()
+    except OSError as error:
+        reasons = [(folder.is_dir(), f"it has no {_MANIFEST}"), (folder.is_file(), "it is a file")]
+        what = next((reason for holds, reason in reasons if holds), "there is no such folder")
+        raise ValueError(f"{folder} is not a model: {what}") from error
+    return found.st_ino, found.st_mtime_ns
+
+
 def save(
     model: Model,
     folder: Path,
@@ -101,13 +116,14 @@ def save(
     check_target(folder)
 
     def write_all(place: Path) -> None:
-        write(model, place, version, history)
+        _write(model, place, version, history)
+        _check_written(model, folder, place)
         write_more(place)
 
     replace_folder(folder, write_all, is_model)
 
 
-def write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
+def _write(model: Model, folder: Path, version: str, history: list[dict[str, Any]]) -> None:
     """Write the files of a model into an empty folder."""
     if model.vectorizer is not None:
         stored.write_json(folder / _WORDS, model.vectorizer.vocabulary)
@@ -141,6 +157,18 @@ def write(model: Model, folder: Path, version: str, history: list[dict[str, Any]
         "files": {path.name: _entry(path) for path in sorted(folder.iterdir())},
     }
     stored.write_json(folder / _MANIFEST, {**manifest, "sha256": stored.checksum(manifest)})
+
+
+def _check_written(model: Model, folder: Path, place: Path) -> None:
+    """Raise a `ValueError` if what was written could not be read: it must not replace a good model."""
+    limits = {_LABELS: _limit(model.n_labels), _WORDS: _limit(model.n_features)}
+    try:
+        stored.check_finite(stored.read(place / _ARRAYS), stored.MAX_VALUE)
+        for name in (_LABELS, _WORDS, _CONCEPTS, _HISTORY, _MANIFEST):
+            if (place / name).exists():
+                stored.check_size(map_file(place / name), name, limits.get(name, stored.MAX_JSON))
+    except ValueError as error:
+        raise ValueError(f"the model cannot be written to {folder}, as nobody could read it: {error}") from error
 
 
 def _entry(path: Path) -> dict[str, Any]:
@@ -302,6 +330,7 @@ def _assemble(files: dict[str, Content], manifest: dict[str, Any], arrays: Array
         vocabulary=_vocabulary(files, manifest),
         language=_language(manifest.get("language")),
         retired=_retired(arrays, n_labels),
+        merged=_merged(arrays, n_labels),
         trained_on=_trained_on(arrays),
         integer_labels=_integer_labels(manifest.get("integer_labels"), names),
         output=_output(manifest.get("output", "lists")),
@@ -366,6 +395,14 @@ def _reading(content: Any) -> dict[str, str]:
     return content
 
 
+def _merged(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:
+    merged = arrays.get("merged", np.empty((0, 2), dtype=np.int32))
+    expect(merged, "merged", (len(merged), 2), np.int32)
+    if not in_range(merged, 0, n_labels):
+        raise ValueError("its merged labels do not exist")
+    return merged
+
+
 def _retired(arrays: Arrays, n_labels: int) -> NDArray[np.int32]:
     retired = arrays.get("retired", np.empty(0, dtype=np.int32))
     expect(retired, "retired", (len(retired),), np.int32)
@@ -390,12 +427,17 @@ def _vocabulary(files: dict[str, Content], manifest: dict[str, Any]) -> Vocabula
 
 def _names(files: dict[str, Content], name: str, count: int, what: str) -> list[str]:
     """Return that many names; a file made to fill memory is not read."""
-    names = stored.parse_json(files[name], name, _MAX_NAME * (count + _SPARE_NAMES))
+    names = stored.parse_json(files[name], name, _limit(count))
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise ValueError(f"{name} is not a list of names")
     if len(names) != count:
         raise ValueError(f"{name} has {len(names)} names for {count} {what}")
     return names
+
+
+def _limit(count: int) -> int:
+    """Return the most bytes that so many names may have."""
+    return _MAX_NAME * (count + _SPARE_NAMES)
 
 
 def _history(files: dict[str, Content]) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from lightdxml.persistence.files import Content, map_file, release
 Arrays = dict[str, NDArray[Any]]
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
 _TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
-_MAX_HEADER, _MAX_JSON = 1 << 24, 1 << 28
+_MAX_HEADER, MAX_JSON = 1 << 24, 1 << 28
 _BLOCK = 1 << 22
 # No number of a model is as large. Below it, scores cannot overflow to NaN: encoder, residual layer and classifier
 # multiply three of them.
@@ -110,15 +110,20 @@ def checksum(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def read_json(path: Path, limit: int = _MAX_JSON) -> Any:
+def read_json(path: Path, limit: int = MAX_JSON) -> Any:
     """Return the content of a regular JSON file of at most `limit` bytes."""
     return parse_json(map_file(path), path.name, limit)
 
 
-def parse_json(content: Content, name: str, limit: int = _MAX_JSON) -> Any:
-    """Return the content of a JSON file, given its bytes; one made to fill memory is not parsed."""
+def check_size(content: Content, name: str, limit: int) -> None:
+    """Raise a `ValueError` if a file has more than `limit` bytes."""
     if len(content) > limit:
         raise ValueError(f"{name} has more than {limit} bytes")
+
+
+def parse_json(content: Content, name: str, limit: int = MAX_JSON) -> Any:
+    """Return the content of a JSON file, given its bytes; one made to fill memory is not parsed."""
+    check_size(content, name, limit)
     try:
         return json.loads(content.tobytes().decode())
     except RecursionError as error:

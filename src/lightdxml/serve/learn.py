@@ -16,7 +16,7 @@ from lightdxml.serve.problems import Problem
 from lightdxml.serve.queries import Document
 from lightdxml.serve.schemas import AnnifLesson, History, Learned, Lesson
 from lightdxml.serve.service import LEARNING_PROBLEMS, Service, problems, service_of
-from lightdxml.serve.teacher import LabeledDocument, history_of
+from lightdxml.serve.teacher import LabeledDocument
 
 _service = Annotated[Service, Depends(service_of)]
 _OURS = "lightdxml"
@@ -92,8 +92,8 @@ async def learn(model: str, body: Lesson, service: _service) -> Learned:
 @router.get("/api/models/{model}/history", tags=[_OURS], responses=problems(400, 404, 429, 503))
 async def show_history(model: str, service: _service, limit: Annotated[int, Query(ge=1, le=10_000)] = 100) -> History:
     """Return what a model has learned since training: the latest entries of its journal, and how far it has moved."""
-    served, folder = service.models[model], service.models.folders[model]
-    (found,) = await service.batcher.run(object(), lambda _: [history_of(served, folder)], [model])
+    served = service.models[model]
+    found = await service.teacher.history(served)
     entries = [
         {"step": one.step, "time": one.time, "kind": one.kind, "figures": one.figures} for one in found.entries[-limit:]
     ]

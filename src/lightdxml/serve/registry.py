@@ -13,6 +13,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+import numpy as np
+
 from lightdxml.data.dataset import Texts
 from lightdxml.model import store
 from lightdxml.model.model import Model
@@ -138,7 +140,7 @@ class ModelRegistry:
         """Load and warm up all models; raise a `ValueError` if one cannot be served."""
         for name, folder in self.folders.items():
             with self.changing(name):
-                self._stamps[name] = _stamp(folder)
+                self._stamps[name] = store.stamp(folder)
                 self._served[name] = load_served_model(name, folder)
 
     def retry(self) -> list[ServedModel]:
@@ -177,7 +179,11 @@ class ModelRegistry:
         stamp
             Inode and modification time of the manifest: `reload` does not load this version again.
         """
-        _warm_up(model)
+        try:
+            _warm_up(model)
+        except Exception as error:
+            # The lesson is on the disk already.
+            _log.warning("model %s could not be warmed up: %s", name, error)
         served = _served(name, model, manifest, stamp)
         self._served[name], self._stamps[name] = served, stamp
         return served
@@ -186,7 +192,7 @@ class ModelRegistry:
         """Return the new version of a model, now served; None if there is none."""
         stamp = None
         try:
-            stamp = _stamp(folder)
+            stamp = store.stamp(folder)
             if stamp in (self._stamps.get(name), self._failed.get(name)):
                 return None
             served = load_served_model(name, folder)
@@ -206,7 +212,7 @@ class ModelRegistry:
 
 def load_served_model(name: str, folder: Path) -> ServedModel:
     """Load a model and warm it up: one prediction loads compiled code and memory pages."""
-    stored, stamp = store.load(folder), _stamp(folder)
+    stored, stamp = store.load(folder), store.stamp(folder)
     model = stored.model
     if model.vectorizer is None:
         raise ValueError(f"{folder} was trained on features, not on texts: only models of texts can be served")
@@ -228,16 +234,10 @@ def _warm_up(model: Model) -> None:
     predictor = Predictor(model, 1)
     # Texts that are not ASCII, titles and rules use kernels of their own.
     predictor.rank(Texts([text, f"{text} é\u0301"], titles=["", text]), 10)
-    if model.n_labels > 1:
-        predictor.rank([text], 10, exclude=[model.given_label(0)])
-        predictor.rank([text], 10, include=[model.given_label(0)])
+    # Rules may name labels that were retired, but must leave one that was not.
+    labels = np.flatnonzero(np.ones(model.n_labels, dtype=np.bool_) if model.allowed is None else model.allowed)
+    if len(labels) > 1:
+        first = model.given_label(int(labels[0]))
+        predictor.rank([text], 10, exclude=[first])
+        predictor.rank([text], 10, include=[first])
     predictor.explain(text, 1)
-
-
-def _stamp(folder: Path) -> tuple[int, int]:
-    """Return the inode and modification time of the manifest, which change when a model is replaced."""
-    try:
-        found = (folder / "manifest.json").stat()
-    except OSError as error:
-        raise ValueError(f"{folder} is not a model: it has no manifest.json") from error
-    return found.st_ino, found.st_mtime_ns

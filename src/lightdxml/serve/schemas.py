@@ -14,7 +14,7 @@ MAX_DOCUMENTS = 32
 MAX_EXPLAINED = 50
 # Characters of a text that is explained: the response has the position of every word.
 MAX_EXPLAINED_TEXT = 100_000
-# Labels of a document to learn, and characters of a name.
+# Labels of a document to learn, and characters of a name or an id.
 _MAX_TAUGHT = 1000
 _MAX_NAME = 1000
 _MAX_RULES = 10_000
@@ -126,6 +126,7 @@ class AnnifDocuments(Strict):
 
 NotEmpty = Annotated[str, Field(pattern=r"\S")]
 LabelName = Annotated[str, Field(pattern=r"\S", max_length=_MAX_NAME)]
+DocumentId = Annotated[str, Field(max_length=_MAX_NAME)]
 
 
 class Subject(Strict):
@@ -139,6 +140,7 @@ class AnnifLabeledDocument(AnnifDocument):
     """A document with its correct labels. Of its metadata, `title` counts."""
 
     text: NotEmpty
+    document_id: DocumentId | None = None
     subjects: Annotated[list[Subject], Field(min_length=1, max_length=_MAX_TAUGHT)]
 
 
@@ -268,7 +270,7 @@ class LabeledDocument(Strict):
 
     text: NotEmpty
     title: str = ""
-    id: str = ""
+    id: DocumentId = ""
     labels: Annotated[list[LabelName], Field(min_length=1, max_length=_MAX_TAUGHT)]
     rejected: Annotated[list[LabelName], Field(max_length=_MAX_TAUGHT)] = []
 

@@ -110,6 +110,7 @@ _MEANING = {
     403: "The server does not allow this.",
     404: "There is no such model.",
     408: "The request took too long to arrive.",
+    409: "The model was changed meanwhile.",
     413: "The request is too large.",
     415: "The body has the wrong type.",
     429: "Too many documents are waiting.",
@@ -118,4 +119,4 @@ _MEANING = {
 }
 # What a request for predictions, or to learn, may get.
 PREDICTION_PROBLEMS = problems(400, 404, 408, 413, 415, 429, 503)
-LEARNING_PROBLEMS = problems(400, 403, 404, 408, 413, 415, 429, 503)
+LEARNING_PROBLEMS = problems(400, 403, 404, 408, 409, 413, 415, 429, 503)

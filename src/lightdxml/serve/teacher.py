@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from lightdxml.model.model import Model
 from lightdxml.serve.batching import Batcher
 from lightdxml.serve.labels import name_of
-from lightdxml.serve.problems import Problem
+from lightdxml.serve.problems import RETRY_AFTER, Problem
 from lightdxml.serve.queries import Document, texts_of
 from lightdxml.serve.registry import ModelRegistry, ServedModel
 
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from lightdxml.learning.folder import ModelFolder
     from lightdxml.learning.journal import Entry
 
-# The most lessons that wait.
-_MAX_LESSONS = 16
+# The most lessons that wait, and the most requests for histories.
+_MAX_LESSONS, _MAX_HISTORIES = 16, 32
+# Seconds that a lesson waits for another process that changes the model. Lessons of other models, and a server that
+# stops, wait for it meanwhile.
+_PATIENCE = 5.0
 # The niceness of the thread that learns: predictions go first.
 _NICE = 10
+_log = logging.getLogger("lightdxml")
 
 
 class LabeledDocument(NamedTuple):
@@ -67,6 +72,8 @@ class Teacher:
     def __init__(self, models: ModelRegistry, timeout: float, on_lesson: Callable[[str, int], None]) -> None:
         self.models, self.on_lesson = models, on_lesson
         self._queue = Batcher(1, _MAX_LESSONS, timeout, nice=_NICE, what="lessons")
+        # A journal of many thousand entries takes a while to read: neither predictions nor lessons wait for it.
+        self._readers = Batcher(1, _MAX_HISTORIES, timeout, nice=_NICE, what="requests for histories")
         self._folders: dict[str, ModelFolder] = {}
 
     def check_room(self) -> None:
@@ -80,8 +87,15 @@ class Teacher:
         taught: Taught = found[0]
         return taught
 
+    async def history(self, served: ServedModel) -> History:
+        """Return the journal of a model, and how far the model has moved; raise a `Problem` if it cannot be read."""
+        found = await self._readers.run(object(), lambda some: [self._history(one) for one in some], [served])
+        history: History = found[0]
+        return history
+
     def close(self) -> None:
         """Finish the lesson that has begun, and drop the others."""
+        self._readers.close()
         self._queue.close(wait=True)
 
     def _taught(self, name: str, documents: Sequence[LabeledDocument]) -> Taught:
@@ -91,51 +105,72 @@ class Teacher:
         folder = self._folder(name)
         # One compute thread leaves the other cores to predictions. Meanwhile, nobody loads what is just being written.
         with use_threads(1), self.models.changing(name):
-            model = folder.model
             texts, ids = texts_of([one.document for one in documents]), [one.document.id for one in documents]
-            try:
-                labels = [_labels_for(model, one.labels) for one in documents]
-                rejected = [name_of(label) for one in documents for label in one.rejected]
+            rejected = [name_of(label) for one in documents for label in one.rejected]
+            with _as_problems(name):
+                labels = [_labels_for(folder.model, one.labels) for one in documents]
                 changed = folder.learn(texts, labels, ids if any(ids) else None, rejected=rejected)
-            except ValueError as error:
-                raise Problem(400, str(error)) from error
             served = self.models.swap(name, changed.model, changed.manifest, changed.stamp)
         self.on_lesson(name, len(documents))
-        return Taught(served, changed.entry, changed.seconds, drift(changed.model, folder.journal.entries))
+        return Taught(served, changed.entry, changed.seconds, drift(changed.model, changed.journal.entries))
+
+    def _history(self, served: ServedModel) -> History:
+        from lightdxml.learning.drift import drift
+        from lightdxml.learning.stored import read_history
+
+        with _as_problems(served.id):
+            entries = read_history(self.models.folders[served.id]).entries
+        return History(entries, drift(served.model, entries))
 
     def _folder(self, name: str) -> ModelFolder:
         from lightdxml.learning.folder import ModelFolder
 
         if name not in self._folders:
-            self._folders[name] = ModelFolder(self.models.folders[name])
+            self._folders[name] = ModelFolder(self.models.folders[name], _PATIENCE)
         return self._folders[name]
 
 
-def history_of(served: ServedModel, folder: Path) -> History:
-    """Return the journal of a model, and how far the model has moved."""
-    from lightdxml.learning.drift import drift
-    from lightdxml.learning.stored import read_journal
-    from lightdxml.model.store import LEARNING
+@contextmanager
+def _as_problems(name: str) -> Iterator[None]:
+    """Raise errors inside the `with` block as a `Problem`; only what is wrong with the request is told to clients."""
+    from lightdxml.learning.folder import RefusedError, ReplacedError
 
-    entries = read_journal(folder / LEARNING)[0].entries
-    return History(entries, drift(served.model, entries))
+    try:
+        yield
+    except RefusedError as error:
+        raise Problem(400, str(error)) from error
+    except ReplacedError as error:
+        raise Problem(409, f"the model {name} was changed meanwhile: try again", RETRY_AFTER) from error
+    except TimeoutError as error:
+        raise Problem(
+            503, f"the model {name} is being changed by another process: try again later", RETRY_AFTER
+        ) from error
+    except (OSError, ValueError) as error:
+        # The message has paths in it.
+        _log.error("the folder of model %s cannot be used: %s", name, error)
+        reason = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        detail = f"the folder of the model {name} cannot be read or written now{reason}: the log of the server says why"
+        raise Problem(503, detail, RETRY_AFTER) from error
 
 
 def _labels_for(model: Model, labels: Sequence[str]) -> list[str | int]:
-    """Return labels as a model takes them, each once; raise a `ValueError` if it cannot have one of them.
+    """Return labels as a model takes them, each once; raise a `RefusedError` if it cannot have one of them.
 
     >>> from lightdxml import LightDXML
     >>> trained = LightDXML("fast").fit(["a cat", "a dog"] * 20, [[1], [2]] * 20)
     >>> _labels_for(trained.model_, ["1", "urn:lightdxml:label:2", "1"])
     [1, 2]
     """
+    from lightdxml.learning.folder import RefusedError
+
     names = list(dict.fromkeys(name_of(label) for label in labels))
     if model.label_names is not None and not model.integer_labels:
         return [*names]
     if wrong := [name for name in names if not (name.isascii() and name.isdecimal() and len(name) < 20)]:
-        raise ValueError(f"the label {wrong[0][:100]!r} is not a number: the labels of this model are")
+        raise RefusedError(f"the label {wrong[0][:100]!r} is not a number: the labels of this model are")
     numbers = [int(name) for name in names]
     # Columns without names are counted: a large number would be as many new labels.
-    if model.label_names is None and max(numbers) >= model.n_labels:
-        raise ValueError(f"there is no label {max(numbers)}: the model has {model.n_labels}, and they have no names")
+    last = max(numbers, default=-1)
+    if model.label_names is None and last >= model.n_labels:
+        raise RefusedError(f"there is no label {last}: the model has {model.n_labels}, and they have no names")
     return [*numbers]

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Words that join a vocabulary may double the largest number of features.
 _LARGEST = 2
+# Characters of a word, at most: longer ones are data in a text.
+_LONGEST = 1000
 
 
 class Rare(NamedTuple):
@@ -26,6 +28,9 @@ class Rare(NamedTuple):
     documents: int
     occurrences: int
     document: int
+
+
+_NOWHERE = Rare(0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ def rare_words(texts: Texts | Sequence[str], vectorizer: Vectorizer) -> RareWord
 
 
 def count_words(texts: Texts | Sequence[str], settings: TextOptions) -> dict[str, Rare]:
-    """Return all words of texts, in the order of the alphabet, with the first document that has each."""
+    """Return the words of texts, in the order of the alphabet, with the first document that has each.
+
+    Words of more than 1,000 characters are left out.
+    """
     fields = Fields.of(texts, settings.title_weight > 0, settings.language)
     terms = tfidf.count_terms(fields, replace(settings, ngrams=1, min_df=1))
     spelled = tfidf.spell(fields, terms)
@@ -82,12 +90,13 @@ def count_words(texts: Texts | Sequence[str], settings: TextOptions) -> dict[str
     found = {
         word: Rare(n, count, document)
         for (word, n), count, document in zip(spelled.items(), counts, documents, strict=True)
+        if len(word) <= _LONGEST
     }
     return dict(sorted(found.items()))
 
 
 def join(
-    rare: RareWords, counted: Mapping[str, Rare], vectorizer: Vectorizer, first: int
+    rare: RareWords, counted: Mapping[str, Rare], vectorizer: Vectorizer, first: int, names: Sequence[str] = ()
 ) -> tuple[list[Joined], RareWords]:
     """Return the words that join the vocabulary with new documents, and the words that are still rare.
 
@@ -101,6 +110,8 @@ def join(
         The vocabulary so far.
     first
         The number of documents so far.
+    names
+        Names whose words join the vocabulary however rare they are.
 
     Examples
     --------
@@ -108,19 +119,21 @@ def join(
     >>> joined, still = join(before, count_words(["a cat, a cow and a horse"], known.settings), known, 9)
     >>> [one.word for one in joined], list(still.words)
     (['cow'], ['and', 'horse'])
+    >>> [one.word for one in join(before, {}, known, 9, ["a yak"])[0]]
+    ['yak']
     """
     settings, known = vectorizer.settings, set(vectorizer.vocabulary)
     room, joined, still = _LARGEST * settings.max_features - len(known), list[Joined](), dict(rare.words)
-    for word, new in counted.items():
-        if word in known:
-            continue
-        before = rare.words.get(word)
+    wanted = set(tfidf.words_of_names(names, settings))
+    for word in sorted((counted.keys() | wanted) - known):
+        before, new = rare.words.get(word), counted.get(word, _NOWHERE)
         earlier = before or Rare(0, 0, first + new.document)
         documents, count = earlier.documents + new.documents, earlier.occurrences + new.occurrences
-        if documents >= settings.min_df and count >= rare.min_count and len(joined) < room:
+        is_frequent = documents >= settings.min_df and count >= rare.min_count
+        if (is_frequent or word in wanted) and len(joined) < room:
             joined.append(Joined(word, documents, before))
             still.pop(word, None)
-        else:
+        elif documents:
             still[word] = Rare(documents, count, earlier.document)
     return joined, RareWords(still, rare.min_count)
 

@@ -128,10 +128,19 @@ def with_words(vectorizer: Vectorizer, names: Sequence[str], n_documents: int) -
     >>> with_words(known, ["a big dog"], 100).vocabulary
     ['cat', 'dog', 'big']
     """
-    fields, known = Fields.of(names, language=vectorizer.settings.language), set(vectorizer.vocabulary)
-    new = sorted(word for word in spell(fields, _words(fields)) if word not in known)
+    new = sorted(set(words_of_names(names, vectorizer.settings)) - set(vectorizer.vocabulary))
     weights = np.full(len(new), np.log(1 + n_documents) + 1, dtype=np.float32)
     return Vectorizer([*vectorizer.vocabulary, *new], np.append(vectorizer.idf, weights), vectorizer.settings)
+
+
+def words_of_names(names: Sequence[str], settings: TextOptions) -> list[str]:
+    """Return the words of names, each once.
+
+    >>> words_of_names(["big cats", "big dogs"], TextOptions())
+    ['big', 'cats', 'dogs']
+    """
+    fields = Fields.of(names, language=settings.language)
+    return list(spell(fields, _words(fields)))
 
 
 def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> int:

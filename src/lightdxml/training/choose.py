@@ -178,16 +178,9 @@ def choose_tail(
     options, n = run.config.blend, run.data.Y_validation.shape[0]
     if n < options.tail_documents:
         return 0.0, default
-    return best_strengths(tail_curve(run, labels, log_odds, STRENGTHS), n >= options.min_documents)
-
-
-def best_strengths(results: Curve, has_enough: bool) -> tuple[float, float]:
-    """Return the strengths of the shift at `tail` 0 and 1, given what each strength achieves.
-
-    Without enough documents there is no shift at `tail` 0.
-    """
+    results = tail_curve(run, labels, log_odds, STRENGTHS)
     highest = _best_for_rare(results)
-    if not has_enough:
+    if n < options.min_documents:
         return 0.0, highest
     plain = results[0][1]
     # Further on, some strength may cost nothing by chance.

@@ -58,6 +58,8 @@ class Lesson:
         of those that had.
     frequency
         Number of documents of each label, those that are no longer at hand included.
+    evidence
+        Number of new documents that each label has, or that it was suggested for wrongly.
     config
         How the model was trained.
     added_names
@@ -81,6 +83,7 @@ class Lesson:
     fresh: NDArray[np.int32]
     nearest: NDArray[np.int32]
     frequency: NDArray[np.int32]
+    evidence: NDArray[np.int32]
     config: Config
     added_names: NameForms | None = None
     merged: tuple[tuple[int, int], ...] = ()
@@ -98,14 +101,6 @@ class Lesson:
         named = [] if self.added_names is None else self.added_names.labels.tolist()
         changed = [*gone, *named, *(label for pair in self.merged for label in pair)]
         return self.labels[is_anew | np.isin(self.labels, changed)]
-
-    @cached_property
-    def earlier(self) -> TrainingData:
-        """The documents of earlier on alone."""
-        data = self.data
-        n = self.n_earlier
-        weights = None if data.weights is None else data.weights[:n]
-        return type(data)(data.X[:n], data.Y[:n], data.X[:0], data.Y[:0], names=data.names, weights=weights)
 
     @property
     def n_removed(self) -> int:

@@ -30,13 +30,15 @@ def learn_nearness(view: NearnessView, lesson: Lesson) -> NearnessView:
     if not lesson.remembers or lesson.label_encoder is None:
         # What the label encoder has made of a centroid cannot be repeated without it, or without all documents.
         labels = np.setdiff1d(labels, view.labels)
-    if not len(labels):
+    gone = _without_documents(lesson)
+    left = view.labels[~np.isin(view.labels, gone)]
+    if not len(labels) and (len(left) == len(view.labels) or not len(left)):
         return replace(view, encoder=encoder)
     added = _centroids(encoder, lesson, labels)
     if lesson.label_encoder is not None:
         added = label_encoder.embed(lesson.label_encoder, added)
     normalize(added)
-    kept = ~np.isin(view.labels, labels)
+    kept = ~np.isin(view.labels, np.union1d(labels, gone))
     every = np.concatenate([view.labels[kept], labels]).astype(np.int32)
     vectors = np.concatenate([view.index.vectors[kept], like(view.index.vectors, added)])
     order = np.argsort(every, kind="stable")
@@ -50,10 +52,19 @@ def learn_classifier(view: ClassifierView, lesson: Lesson) -> ClassifierView:
     known = dequantize_classifier(view.W)
     more = np.repeat(known.mean(axis=0, keepdims=True), lesson.n_labels - len(known), axis=0)
     W = np.concatenate([view.W, _like(view.W, more)])
+    W[_without_documents(lesson)] = _like(view.W, known.mean(axis=0, keepdims=True))
     fresh = lesson.fresh[lesson.data.label_frequency[lesson.fresh] > 0]
     if len(fresh):
         W[fresh] = _like(view.W, _weights_of_new(encoder, known, lesson, fresh))
     return ClassifierView(encoder, W)
+
+
+def _without_documents(lesson: Lesson) -> NDArray[np.int32]:
+    """Return labels whose documents were all taken back."""
+    if not lesson.remembers:
+        return np.empty(0, dtype=np.int32)
+    gone: NDArray[np.int32] = lesson.labels[lesson.data.label_frequency[lesson.labels] == 0]
+    return gone
 
 
 def _weights_of_new(

@@ -15,7 +15,7 @@ from lightdxml.views.linear.grow import grown, weights_of
 from lightdxml.views.linear.inverted import InvertedIndex
 from lightdxml.views.linear.model import LinearView
 from lightdxml.views.linear.options import SOLVER, SolverOptions
-from lightdxml.views.linear.solver import Problem, joined, solve, solver_documents
+from lightdxml.views.linear.solver import Problem, Weights, joined, no_weights, solve, solver_documents
 from lightdxml.views.linear.train import raised
 from lightdxml.views.tree.clustering import some_centroids
 
@@ -28,12 +28,8 @@ _HARD = 0.3
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
     """Return the view with the labels of a lesson solved again."""
     data, weight = lesson.data, np.float32(lesson.config.linear.prior)
-    prior = some_centroids(data, lesson.labels, lesson.config.names.documents) * weight
-    known = np.setdiff1d(lesson.labels, lesson.anew)
-    before = some_centroids(lesson.earlier, known, lesson.config.names.documents) * weight
-    before.resize(prior.shape)
-    groups, own = _groups(lesson), data.own_document
-    classes = Classes(lesson.labels, data.label_to_docs, groups, lesson.n_earlier, prior, before, own)
+    prior = some_centroids(data, lesson.anew, lesson.config.names.documents) * weight
+    classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), lesson.n_earlier, prior, data.own_document)
     index = solved_again(lesson, view.index, classes, lesson.anew, view.cost, SOLVER)
     return replace(view, index=replace(index, dense=raised(index.biases)))
 
@@ -52,8 +48,8 @@ class Classes:
         The group of every class, and the documents of every group.
     first_new
         The first document that the classes have not learned yet.
-    prior, prior_before
-        What training draws every class to, with all documents and without the new ones; None for zero.
+    prior
+        What training draws the classes to that are solved from scratch; None for zero.
     own
         The document that every class is itself and is not trained on, -1 for none; None if no class is one.
     """
@@ -63,7 +59,6 @@ class Classes:
     groups: LabelGroups
     first_new: int
     prior: csr_matrix | None = None
-    prior_before: csr_matrix | None = None
     own: NDArray[np.int32] | None = None
 
 
@@ -80,45 +75,69 @@ def solved_again(
     Those in `anew` are solved from scratch. For the others, only new documents and those that do not reach the margin
     can change the weights, which are near the solution.
     """
-    # A class without documents, and without a name, keeps what it has.
+    # A class without documents, and without a name, cannot be trained.
     sizes = np.diff(classes.positives.indptr) + (0 if classes.prior is None else np.diff(classes.prior.indptr))
-    numbers = classes.numbers[sizes[classes.numbers] > 0]
-    is_anew = np.isin(numbers, anew)
-    few, seed, parts = replace(solver, max_iter=_PASSES, hard=_HARD), lesson.config.random_state, []
-    for some, anchors in (
-        (numbers[is_anew], {"prior": classes.prior}),
-        (numbers[~is_anew], _anchors(lesson, index, numbers[~is_anew], classes, solver.bias)),
-    ):
-        if len(some):
-            problem = Problem(
-                solver_documents(lesson.data), classes.positives, classes.groups.order(some), classes.groups.of_label,
-                classes.groups.members, cost, few, seed, own=classes.own, **anchors,
-            )  # fmt: skip
-            parts.append(solve(problem))
-    return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, joined(parts))
+    has_some = sizes[classes.numbers] > 0
+    numbers, empty = classes.numbers[has_some], classes.numbers[~has_some]
+    few, groups = replace(solver, max_iter=_PASSES, hard=_HARD), classes.groups
+    problem = Problem(
+        solver_documents(lesson.data), classes.positives, groups.order(numbers), groups.of_label, groups.members,
+        cost, few, lesson.config.random_state, own=classes.own,
+        **_anchors(lesson, index, numbers, anew, classes, solver.bias),
+    )  # fmt: skip
+    solved = solve(problem)
+    if lesson.remembers:
+        # Documents of the empty ones were taken back, and their weights with them.
+        solved = joined([solved, no_weights(empty, solver.bias)])
+    else:
+        solved = _damped(lesson, solved, problem, anew)
+    return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, solved)
 
 
 def _anchors(
-    lesson: Lesson, index: InvertedIndex, numbers: NDArray[np.int32], classes: Classes, bias: float
+    lesson: Lesson,
+    index: InvertedIndex,
+    numbers: NDArray[np.int32],
+    anew: NDArray[np.int32],
+    classes: Classes,
+    bias: float,
 ) -> dict[str, Any]:
-    """Return what known classes are drawn to, and where they start: arguments of `Problem`.
+    """Return what classes are drawn to: arguments of `Problem`.
 
-    The weights of a class are the sum of its prior and of what its documents have added. The duals of these documents
-    follow from the weights, because the loss is the squared hinge loss. If the documents are not at hand, their duals
-    cannot change.
+    The weights of a known class are the sum of its prior and of what its documents have added. The duals of these
+    documents follow from the weights, because the loss is the squared hinge loss. If the documents are not at hand,
+    their duals cannot change. The prior of a known class stays as it was: a few new documents move it by little.
     """
-    n_classes = classes.positives.shape[0]
-    known = weights_of(index, numbers)
-    known.resize(n_classes, lesson.n_features)
-    biases = np.append(index.biases, np.full(n_classes - len(index.biases), bias, dtype=np.float32))
-    anchors: dict[str, Any] = {"prior": known, "prior_biases": biases}
+    n_classes, known = classes.positives.shape[0], np.setdiff1d(numbers, anew)
+    weights = weights_of(index, known)
+    weights.resize(n_classes, lesson.n_features)
+    biases = np.full(n_classes, bias, dtype=np.float32)
+    biases[known] = index.biases[known]
+    prior = weights if classes.prior is None else csr_matrix(weights + classes.prior).astype(np.float32)
+    anchors: dict[str, Any] = {"prior": prior, "prior_biases": biases}
     if not lesson.remembers:
         return anchors
-    if classes.prior is not None and classes.prior_before is not None:
-        kept = np.zeros(n_classes, dtype=np.float32)
-        kept[numbers] = 1
-        anchors["prior"] = csr_matrix(known + diags(kept) @ (classes.prior - classes.prior_before)).astype(np.float32)
-    return {**anchors, "start": known, "start_biases": biases, "first_new": classes.first_new}
+    is_solved = np.zeros(n_classes, dtype=np.uint8)
+    is_solved[known] = 1
+    return {**anchors, "is_solved": is_solved, "first_new": classes.first_new}
+
+
+def _damped(lesson: Lesson, solved: Weights, problem: Problem, anew: NDArray[np.int32]) -> Weights:
+    """Return weights of known labels that are as far from what they were as documents about the label are new.
+
+    Earlier documents would resist a change, but are not at hand.
+    """
+    assert problem.prior is not None
+    assert problem.prior_biases is not None
+    labels = solved.classes
+    new = lesson.evidence[labels]
+    share = np.minimum(1, new / np.maximum(lesson.frequency[labels], 1)).astype(np.float32)
+    share[np.isin(labels, anew)] = 1
+    indptr = np.append(0, np.cumsum(solved.counts))
+    found = csr_matrix((solved.weights, solved.columns, indptr), shape=(len(labels), lesson.n_features))
+    mixed = csr_matrix(diags(share) @ found + diags(1 - share) @ problem.prior[labels]).astype(np.float32)
+    biases = share * solved.biases + (1 - share) * problem.prior_biases[labels]
+    return Weights(labels, np.diff(mixed.indptr).astype(np.int64), mixed.indices.astype(np.int32), mixed.data, biases)
 
 
 def _groups(lesson: Lesson) -> LabelGroups:
@@ -142,10 +161,12 @@ def _groups(lesson: Lesson) -> LabelGroups:
 def _rehearsal_groups(lesson: Lesson) -> LabelGroups:
     """Return two groups: new documents for known labels, and all documents for new ones.
 
+    Documents without features would only raise the bias of their labels.
+
     A document that stands for earlier ones has a single label. It would be a wrong negative of other labels that these
     had, but new labels have nothing else to be told apart from.
     """
-    members = np.ones((2, lesson.data.X.shape[0]), dtype=np.float32)
+    members = np.repeat(all_documents(lesson).toarray(), 2, axis=0)
     members[0, : lesson.n_earlier] = 0
     of_label = np.zeros(lesson.n_labels, dtype=np.int32)
     of_label[lesson.fresh] = 1
@@ -153,7 +174,7 @@ def _rehearsal_groups(lesson: Lesson) -> LabelGroups:
 
 
 def all_documents(lesson: Lesson) -> csr_matrix:
-    """Return one group of all documents that have features; those that were removed have none."""
+    """Return one group of all documents that have features. Those that were removed have none."""
     return csr_matrix((np.diff(lesson.data.X.indptr) > 0).astype(np.float32)[None])
 
 

@@ -26,6 +26,7 @@ class SolverOptions:
         Where the bias of a class starts, and how freely it is learned: 1 as another weight, 0 not at all.
     hard
         By how much documents must miss the margin, after two passes, to be visited again; 0 for all that may matter.
+        If all classes of a block start near their solution, it applies from the first pass on.
     """
 
     max_iter: int

@@ -43,6 +43,16 @@ class Weights:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
+def no_weights(classes: NDArray[np.int32], bias: float) -> Weights:
+    """Return classes that have this bias and no weights.
+
+    >>> no_weights(np.array([7], dtype=np.int32), -1.0).counts.tolist()
+    [0]
+    """
+    biases = np.full(len(classes), bias, dtype=np.float32)
+    return Weights(classes, np.zeros(len(classes), np.int64), np.empty(0, np.int32), np.empty(0, np.float32), biases)
+
+
 def restore_weights(arrays: Arrays, classes: NDArray[np.int32], n_features: int) -> Weights:
     """Return weights of these classes from arrays that may come from a checkpoint, or raise a `ValueError`."""
     found = Weights(**{one.name: arrays[one.name] for one in fields(Weights)})
@@ -131,9 +141,8 @@ class Problem:
         A document of every class that it is not trained on, -1 for none; None if no class has one.
     prior_biases
         The bias of every class towards which it is regularized; None for that of the solver.
-    start, start_biases, first_new
-        Weights and biases of every class that solve the problem of all documents before `first_new`; an empty row if
-        they are not known, None if none are. The prior then contains what these documents have added to it.
+    is_solved, first_new
+        Whether the prior of every class solves the problem of all documents before `first_new`; None if none does.
     """
 
     documents: Documents
@@ -147,8 +156,7 @@ class Problem:
     prior: csr_matrix | None = None
     own: NDArray[np.int32] | None = None
     prior_biases: NDArray[np.float32] | None = None
-    start: csr_matrix | None = None
-    start_biases: NDArray[np.float32] | None = None
+    is_solved: NDArray[np.uint8] | None = None
     first_new: int = 0
 
     def parts(self) -> list[NDArray[np.int32]]:
@@ -168,21 +176,19 @@ class Problem:
             self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed, options.hard
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
-        no_rows, no_biases = csr_matrix((0, n_features), dtype=np.float32), np.empty(0, dtype=np.float32)
-        prior, start = (Csr.of(no_rows if one is None else one) for one in (self.prior, self.start))
-        prior_biases, start_biases = (
-            no_biases if one is None else one for one in (self.prior_biases, self.start_biases)
-        )
+        prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
+        prior_biases = np.empty(0, dtype=np.float32) if self.prior_biases is None else self.prior_biases
+        is_solved = np.empty(0, dtype=np.uint8) if self.is_solved is None else self.is_solved
         own = np.empty(0, dtype=np.int32) if self.own is None else self.own
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
                 some, positives, self.groups, members, self.documents.arrays, self.documents.squares,
-                self.documents.weights, solver, prior, prior_biases, start, start_biases, self.first_new, own,
-                thresholds, linear.MAX_COPIED, W, biases, *out,
+                self.documents.weights, solver, prior, prior_biases, is_solved, self.first_new, own, thresholds,
+                linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
-        return _in_pieces(train, classes, linear.LANES * n_features + 100_000)
+        return in_pieces(train, classes, linear.LANES * n_features + 100_000)
 
 
 def _parts(
@@ -198,7 +204,7 @@ def _parts(
     return [part for part in np.split(classes, np.append(starts, len(classes))[cuts]) if len(part)]
 
 
-def _in_pieces(train: Callable[..., int], classes: NDArray[np.int32], size: int) -> Weights:
+def in_pieces(train: Callable[..., int], classes: NDArray[np.int32], size: int) -> Weights:
     """Train classes into buffers of this size, as many as it takes, and join what they hold."""
     pieces = []
     while len(classes):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +27,13 @@ class NameForms:
 
     terms: csr_matrix
     labels: NDArray[np.int32]
+
+    def __getitem__(self, rows: NDArray[np.integer] | slice) -> NameForms:
+        return NameForms(self.terms[rows], self.labels[rows])
+
+    def key(self, row: int) -> tuple[int, bytes]:
+        """Return what names of the same label and the same terms have in common."""
+        return int(self.labels[row]), self.terms.indices[self.terms.indptr[row] : self.terms.indptr[row + 1]].tobytes()
 
     @cached_property
     def shares(self) -> csr_matrix:
@@ -62,9 +68,15 @@ class NameForms:
         >>> NameForms(terms, np.array([0, 1, 1], dtype=np.int32)).ambiguity.tolist()
         [2, 2, 1]
         """
-        indptr, indices = self.terms.indptr.tolist(), self.terms.indices
-        keys = [indices[first:last].tobytes() for first, last in pairwise(indptr)]
-        owners: dict[bytes, set[int]] = {}
-        for key, label in zip(keys, self.labels.tolist(), strict=True):
-            owners.setdefault(key, set()).add(label)
-        return np.array([min(255, len(owners[key])) for key in keys], dtype=np.uint8)
+        lengths = np.diff(self.terms.indptr)
+        # Numbers of the sets of terms: those of the first term, of the first two, and so on.
+        terms = np.zeros(len(self.labels), dtype=np.int64)
+        for place in range(int(lengths.max(initial=0))):
+            rows = np.flatnonzero(lengths > place)
+            longer = terms[rows] * self.terms.shape[1] + self.terms.indices[self.terms.indptr[rows] + place]
+            terms[rows] = np.unique(longer, return_inverse=True)[1]
+        # Sets of different lengths may have the same number.
+        same = np.unique(lengths * len(terms) + terms, return_inverse=True)[1]
+        n_labels = int(self.labels.max(initial=0)) + 1
+        names = np.unique(same * n_labels + self.labels) // n_labels
+        return np.minimum(np.bincount(names)[same], 255).astype(np.uint8)

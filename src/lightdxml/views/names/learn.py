@@ -32,7 +32,7 @@ def learn(view: NamesView, lesson: Lesson) -> NamesView:
     for gone, kept in lesson.merged:
         labels[labels == gone] = kept
     order = np.argsort(labels, kind="stable")
-    names, counts = NameForms(csr_matrix(names.terms[order]), labels[order]), counts[order]
+    names, counts = NameForms(names.terms, labels)[order], counts[order]
     frequency = np.append(view.frequency, np.zeros(lesson.n_labels - len(view.frequency), dtype=np.uint8))
     frequency[lesson.labels] = groups_of(lesson.frequency[lesson.labels], FREQUENCY)
     return replace(
