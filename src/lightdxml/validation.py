@@ -41,12 +41,7 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
     >>> check_features([[3, 4], [0, 0]]).toarray().round(1).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    X = _valid_copy(X, "X")
-    if n_features is not None and X.shape[1] != n_features:
-        raise ValueError(f"X has {X.shape[1]} features, but LightDXML is expecting {n_features} features as input")
-    if not np.all(np.isfinite(X.data)):
-        raise ValueError("X holds NaN or infinite values: every feature must be a finite number")
-    _canonical(X)
+    X = check_values(X, n_features)
     # In blocks, and in float64: the square of a large float32 overflows, that of a small one vanishes.
     for start, stop in _row_blocks(X.indptr):
         first, last = X.indptr[start], X.indptr[stop]
@@ -56,6 +51,21 @@ def check_features(X: Any, n_features: int | None = None) -> csr_matrix:
         norms = np.sqrt(np.bincount(rows, weights=values**2, minlength=len(counts)))
         norms[norms == 0] = 1
         X.data[first:last] = values / norms[rows]
+    return X
+
+
+def check_values(X: Any, n_features: int | None = None) -> csr_matrix:
+    """Return features as `check_features` does, but with rows of the length that they have.
+
+    >>> check_values([[3, 4], [0, 0]]).toarray().tolist()
+    [[3.0, 4.0], [0.0, 0.0]]
+    """
+    X = _valid_copy(X, "X")
+    if n_features is not None and X.shape[1] != n_features:
+        raise ValueError(f"X has {X.shape[1]} features, but LightDXML is expecting {n_features} features as input")
+    if not np.all(np.isfinite(X.data)):
+        raise ValueError("X holds NaN or infinite values: every feature must be a finite number")
+    _canonical(X)
     return X
 
 

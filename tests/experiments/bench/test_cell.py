@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
+from lightdxml.data import Dataset, Split, save
 from lightdxml.experiments.baselines import Method, TooLargeError, method
 from lightdxml.experiments.baselines.base import Ranked
-from lightdxml.experiments.bench import cell
+from lightdxml.experiments.bench import cell, matrices
 from lightdxml.experiments.bench.cell import Job
 from lightdxml.experiments.bench.matrices import Matrices
 from lightdxml.experiments.bench.tables import settings_list
 from lightdxml.kernels import parallel
+from lightdxml.text.tfidf import TextOptions
 
 
 @pytest.fixture
@@ -129,3 +131,26 @@ def test_r_precision_looks_as_deep_as_documents_have_labels_but_not_beyond_a_lim
     found = cell._metrics(Reversed(), data)
     assert found["R-precision"] == pytest.approx(expected)
     assert found["P@5"] == found["RP@5"] == 100
+
+
+@pytest.mark.parametrize("unit_rows", [True, False])
+def test_a_method_gets_rows_of_length_1_or_features_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit_rows: bool
+) -> None:
+    part = Split(Y=csr_matrix(np.eye(30, 6, dtype=np.float32)), X=csr_matrix(np.full((30, 4), 2, dtype=np.float32)))
+    folder = save(Dataset("twos", part, part), tmp_path / "twos", "npz")
+    matrices.prepare(str(folder), tmp_path / "matrices", TextOptions())
+    seen = set()
+
+    class Watching(Reversed):
+        def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
+            seen.update(X.data.tolist())
+
+        def rank(self, X: csr_matrix, k: int) -> Ranked:
+            seen.update(X.data.tolist())
+            return np.zeros((X.shape[0], k), dtype=np.int32), np.ones((X.shape[0], k), dtype=np.float32)
+
+    Watching.unit_rows = unit_rows
+    monkeypatch.setattr(cell, "method", lambda _: Watching)
+    cell.run(Job(str(tmp_path), "twos", "watching", "watching", {}))
+    assert seen == ({0.5} if unit_rows else {2.0})

@@ -28,7 +28,7 @@ class TooLargeError(ValueError):
 class Method(ABC):
     """A method for extreme multi-label classification.
 
-    It takes L2-normalized TF-IDF features and binary labels, and ranks labels.
+    It takes TF-IDF features and binary labels, and ranks labels.
 
     Parameters
     ----------
@@ -42,6 +42,8 @@ class Method(ABC):
     package, distribution
         The module that it needs, which is also the name of our extra that installs it, and its name on PyPI if that is
         another one.
+    unit_rows
+        Whether it takes features in rows of length 1, or as they are.
     defaults
         All settings and their default values, which are those of the method's authors.
     phases
@@ -51,6 +53,7 @@ class Method(ABC):
     name: ClassVar[str]
     package: ClassVar[str] = ""
     distribution: ClassVar[str] = ""
+    unit_rows: ClassVar[bool] = True
     defaults: ClassVar[Settings] = {}
 
     def __init__(self, **settings: Any) -> None:

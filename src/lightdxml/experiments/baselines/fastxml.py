@@ -36,6 +36,8 @@ class FastXML(Method):
     """
 
     name = "fastxml"
+    # The penalty of the separators depends on the scale of the features.
+    unit_rows = False
     defaults: ClassVar[Settings] = {"trees": 50, "leaf_size": 10, "leaf_labels": 100, "cost": 1.0, "bias": 1.0}
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:

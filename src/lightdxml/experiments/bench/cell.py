@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from lightdxml.experiments.bench.results import Cell, write_json
 from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate, r_precision
 from lightdxml.progress import peak_memory
+from lightdxml.validation import check_features
 
 _CUTOFFS = (1, 3, 5)
 _METRICS = (*(f"{metric}@{k}" for metric in ("P", "nDCG", "PSP", "PSnDCG") for k in _CUTOFFS), "RP@5")
@@ -97,8 +98,10 @@ def header(job: Job) -> Cell:
 
 def run(job: Job) -> Cell:
     """Train and evaluate with the job's number of threads."""
-    data = matrices.read(job.matrices)
     model = method(job.method)(**job.settings)
+    data = matrices.read(job.matrices)
+    if model.unit_rows:
+        data = replace(data, X=check_features(data.X), X_test=check_features(data.X_test))
     given = dict(model.settings)
     with parallel.use_threads(job.threads), threadpool_limits(limits=job.threads):
         start = time.perf_counter()

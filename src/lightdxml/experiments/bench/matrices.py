@@ -21,7 +21,7 @@ from lightdxml.experiments.bench.results import write_json
 from lightdxml.metrics import inverse_propensity
 from lightdxml.text import tfidf
 from lightdxml.text.tfidf import TextOptions
-from lightdxml.validation import check_features, check_labels
+from lightdxml.validation import check_labels, check_values
 
 _TEST_FRACTION = 0.2
 _FACTS = "facts.json"
@@ -34,7 +34,7 @@ class Matrices:
     Attributes
     ----------
     X, Y, X_test, Y_test
-        L2-normalized features and binary labels.
+        Features as they are, and binary labels.
     ignore
         Pairs of test documents and labels to leave out of the evaluation, or None.
     inv_propensity
@@ -95,9 +95,9 @@ def _build(data: Dataset, text: TextOptions) -> dict[str, csr_matrix]:
     else:
         X, X_test = train.X, test.X
     parts = {
-        "train_X": check_features(X),
+        "train_X": check_values(X),
         "train_Y": check_labels(train.Y),
-        "test_X": check_features(X_test, X.shape[1]),
+        "test_X": check_values(X_test, X.shape[1]),
         "test_Y": check_labels(test.Y),
     }
     if test.ignore is not None:
