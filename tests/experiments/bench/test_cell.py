@@ -148,7 +148,8 @@ def test_a_method_gets_rows_of_length_1_or_features_as_they_are(
 
         def rank(self, X: csr_matrix, k: int) -> Ranked:
             seen.update(X.data.tolist())
-            return np.zeros((X.shape[0], k), dtype=np.int32), np.ones((X.shape[0], k), dtype=np.float32)
+            labels = np.tile(np.arange(k, dtype=np.int32), (X.shape[0], 1))
+            return labels, np.ones(labels.shape, dtype=np.float32)
 
     Watching.unit_rows = unit_rows
     monkeypatch.setattr(cell, "method", lambda _: Watching)
