@@ -15,16 +15,19 @@ SHARED = {"settings", "metrics", "newton", "propensity", "progress", "plotting",
 MAY_IMPORT = {
     "kernels": set(),
     "data": {"kernels"},
-    "text": {"kernels", "data"},
+    "executor": {"kernels"},
+    "text": {"kernels", "data", "executor"},
     "index": {"kernels"},
     "persistence": set(),
-    "views": {"kernels", "index", "persistence"},
+    "views": {"kernels", "index", "persistence", "executor"},
     "model": {"kernels", "views", "persistence", "text", "data", "config"},
     "resources": {"kernels", "views", "config"},
-    "training": {"kernels", "index", "views", "model", "persistence", "resources", "config", "validation"},
+    "training": {
+        "kernels", "index", "views", "model", "persistence", "resources", "config", "validation", "executor",
+    },
     "learning": {
-        "kernels", "views", "model", "training", "persistence", "text", "data", "validation", "label_columns",
-        "label_names",
+        "executor", "kernels", "views", "model", "training", "persistence", "text", "data", "validation",
+        "label_columns", "label_names",
     },
 }  # fmt: skip
 
@@ -43,7 +46,9 @@ def imported(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
 def test_a_package_imports_only_the_layers_below_it(package: str) -> None:
-    for path in (SOURCE / package).rglob("*.py"):
+    for path in [SOURCE / f"{package}.py", *(SOURCE / package).rglob("*.py")]:
+        if not path.exists():
+            continue
         own = {name.removeprefix("lightdxml.") for name in imported(path) if name.startswith("lightdxml.")}
         assert {name.split(".")[0] for name in own - SHARED} <= {package, *SHARED, *MAY_IMPORT[package]}, path
 
@@ -81,6 +86,12 @@ def test_the_package_imports_what_is_asked_for_and_no_more() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "['lightdxml'] set()\n"
+
+
+def test_only_the_cluster_package_imports_ray() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name != "cluster":
+            assert "ray" not in {name.split(".")[0] for name in imported(path)}, path
 
 
 def test_no_module_imports_a_library_of_frames_when_it_is_loaded() -> None:

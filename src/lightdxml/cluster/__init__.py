@@ -1,0 +1,1 @@
+"""Training and prediction on the machines of a Ray cluster: the only package that imports Ray."""
