@@ -35,12 +35,14 @@ class Executor(Protocol):
         function: Callable[[S, T], R],
         shared: S,
         items: Sequence[T],
+        each: Callable[[int, R], object] | None = None,
         after: Callable[[int], object] | None = None,
     ) -> list[R]:
         """Return function(shared, item) of every item, in order.
 
-        Shared values reach every machine once, and are only read. `after` is called in this thread now and then, with
-        the number of items that are done. It may stop the work by an exception.
+        Shared values reach every machine once, and are only read. `each` is called with the number and the result of
+        every item when it is done, perhaps in another thread. `after` is called in this thread now and then, with the
+        number of items that are done. It may stop the work by an exception.
         """
 
     def hold(self, create: Callable[[S, T], P], shared: S, items: Sequence[T]) -> Parts[P]:
@@ -91,10 +93,18 @@ class Threads:
         function: Callable[[S, T], R],
         shared: S,
         items: Sequence[T],
+        each: Callable[[int, R], object] | None = None,
         after: Callable[[int], object] | None = None,
     ) -> list[R]:
         """Call the function on all threads."""
-        return parallel.run(lambda item: function(shared, item), items, after)
+
+        def call(number: int) -> R:
+            result = function(shared, items[number])
+            if each is not None:
+                each(number, result)
+            return result
+
+        return parallel.run(call, range(len(items)), after)
 
     def hold(self, create: Callable[[S, T], P], shared: S, items: Sequence[T]) -> Parts[P]:
         """Keep the parts in memory."""

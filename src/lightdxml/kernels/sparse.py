@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that cannot be written.
+
+    Kernels are compiled once more for arrays that can be: what they only read always comes this way.
+
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view: NDArray[Any] = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class Csr(NamedTuple):
     """A sparse matrix: row i has the columns indices[indptr[i] : indptr[i + 1]], with these values."""
 
@@ -22,7 +35,7 @@ class Csr(NamedTuple):
     @classmethod
     def of(cls, matrix: csr_matrix) -> Csr:
         """Return the arrays of a matrix of SciPy, or `FeatureRows`."""
-        return cls(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+        return cls(read_only(matrix.indptr.astype(np.int64)), read_only(matrix.indices), read_only(matrix.data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +84,7 @@ class Pattern(NamedTuple):
     @classmethod
     def of(cls, matrix: csr_matrix) -> Pattern:
         """Return the arrays of a matrix of SciPy."""
-        return cls(matrix.indptr.astype(np.int64), matrix.indices)
+        return cls(read_only(matrix.indptr.astype(np.int64)), read_only(matrix.indices))
 
 
 class Groups(NamedTuple):

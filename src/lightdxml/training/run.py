@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_matrix, vstack
 
 from lightdxml.config import Config
+from lightdxml.executor import Executor, Threads
 from lightdxml.kernels import parallel
 from lightdxml.metrics import inverse_propensity
 from lightdxml.persistence.arrays import Arrays
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from lightdxml.training.state import CycleState, DenseResult
     from lightdxml.views.names.forms import NameForms
 
+J = TypeVar("J")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -163,6 +166,8 @@ class Run:
         Where large arrays go; None for memory.
     candidates
         The candidates of the validation documents, scored by the views that ship before held-out documents are learned.
+    executor
+        Where the work that can be divided runs.
     """
 
     data: TrainingData
@@ -176,6 +181,7 @@ class Run:
     machines: list[dict[str, str]] = field(default_factory=list)
     spill: SpillDirectory | None = None
     candidates: Candidates | None = None
+    executor: Executor = field(default_factory=Threads)
 
     def notify(self, hook: str, *arguments: Any) -> None:
         """Call a hook of all callbacks."""
@@ -262,11 +268,54 @@ class Run:
                 for bounds in parallel.fixed_chunks(n, size):
                     pieces.append(self.piece(key, bounds[0], partial(compute, bounds)))
                     self.progress(current, bounds[1] - bounds[0])
-            self.drop_pieces(key)
-            with self.from_checkpoint(key):
-                self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
+            self._join(key, pieces)
         with self.from_checkpoint(key):
             return check(self.products[key])
+
+    def map(
+        self,
+        phase: str,
+        name: str,
+        function: Callable[[S, J], Arrays],
+        shared: S,
+        items: Sequence[J],
+        check: Callable[[Arrays], T],
+    ) -> T:
+        """Return the product of a step whose pieces, function(shared, item) of every item, the executor computes."""
+        key = self.key(phase, name)
+        if key not in self.products:
+            with self.phase(phase, key, len(items)) as current:
+                self._join(key, self.map_pieces(current, key, function, shared, items))
+        with self.from_checkpoint(key):
+            return check(self.products[key])
+
+    def map_pieces(
+        self, phase: Phase, key: str, function: Callable[[S, J], Arrays], shared: S, items: Sequence[J]
+    ) -> list[Arrays]:
+        """Return function(shared, item) of every item: from the checkpoint, or computed by the executor."""
+        missing = [number for number in range(len(items)) if f"{key}/{number}" not in self.products]
+        shown = 0
+
+        def keep(place: int, piece: Arrays) -> None:
+            self.products[f"{key}/{missing[place]}"] = piece
+
+        def after(done: int) -> None:
+            nonlocal shown
+            self.progress(phase, done - shown)
+            shown = done
+
+        if len(missing) < len(items):
+            self.progress(phase, len(items) - len(missing))
+        self.executor.map(function, shared, [items[number] for number in missing], keep, after)
+        if shown < len(missing):
+            self.progress(phase, len(missing) - shown)
+        return [self.products[f"{key}/{number}"] for number in range(len(items))]
+
+    def _join(self, key: str, pieces: list[Arrays]) -> None:
+        """Make a step's product of its pieces."""
+        self.drop_pieces(key)
+        with self.from_checkpoint(key):
+            self.products[key] = {one: np.concatenate([piece[one] for piece in pieces]) for one in pieces[0]}
 
     def product(self, phase: str, name: str) -> Arrays:
         """Return the product of a step that is done."""

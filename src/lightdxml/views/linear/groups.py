@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.kernels import parallel
 from lightdxml.kernels.linear import LANES
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
@@ -129,13 +130,16 @@ def _hard_negatives(run: Run, matcher: Matcher) -> NDArray[np.int32]:
     data = run.data
     size = clusters_per_document(data, run.config.linear, matcher.n_clusters)
 
-    def mine(bounds: tuple[int, int]) -> Arrays:
-        return {"clusters": nearest_clusters(matcher, data.X[slice(*bounds)], size)}
-
     def check(product: Arrays) -> NDArray[np.int32]:
         found = expect(product["clusters"], "hard negatives", (data.X.shape[0], size), np.int32)
         if not in_range(found, 0, matcher.n_clusters):
             raise ValueError("its hard negatives are clusters that do not exist")
         return found
 
-    return run.chunks(_PHASE, _HARD, data.X.shape[0], _CHUNK, mine, check)
+    chunks = parallel.fixed_chunks(data.X.shape[0], _CHUNK)
+    return run.map(_PHASE, _HARD, _mine, (matcher, data.X, size), chunks, check)
+
+
+def _mine(shared: tuple[Matcher, csr_matrix, int], bounds: tuple[int, int]) -> Arrays:
+    matcher, X, size = shared
+    return {"clusters": nearest_clusters(matcher, X[slice(*bounds)], size)}

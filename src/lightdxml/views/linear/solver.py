@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import inverted_index, linear, parallel
 from lightdxml.kernels.precision import as_bits, rounded
-from lightdxml.kernels.sparse import Csr, Pattern
+from lightdxml.kernels.sparse import Csr, Pattern, read_only
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, n_blocks
@@ -171,21 +171,24 @@ class Problem:
     def solve(self, classes: NDArray[np.int32]) -> Weights:
         """Train some of the classes: whole blocks, as `parts` returns them."""
         n_features, options = self.documents.X.shape[1], self.solver
-        W, thresholds = np.zeros((n_features, linear.LANES), np.float32), self.documents.thresholds(options)
+        W, documents = np.zeros((n_features, linear.LANES), np.float32), self.documents
         solver = linear.Solver(
             self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed, options.hard
         )
         positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
         prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
-        prior_biases = np.empty(0, dtype=np.float32) if self.prior_biases is None else self.prior_biases
-        is_solved = np.empty(0, dtype=np.uint8) if self.is_solved is None else self.is_solved
-        own = np.empty(0, dtype=np.int32) if self.own is None else self.own
+        empty = tuple(np.empty(0, dtype=kind) for kind in (np.float32, np.uint8, np.int32))
+        by_class = tuple(
+            read_only(none if given is None else given)
+            for given, none in zip((self.prior_biases, self.is_solved, self.own), empty, strict=True)
+        )
+        by_document = read_only(documents.squares), read_only(documents.weights)
+        groups, thresholds = read_only(self.groups), read_only(documents.thresholds(options))
 
         def train(some: NDArray[np.int32], biases: NDArray[np.float32], *out: NDArray[Any]) -> int:
             return linear.train_classes(
-                some, positives, self.groups, members, self.documents.arrays, self.documents.squares,
-                self.documents.weights, solver, prior, prior_biases, is_solved, self.first_new, own, thresholds,
-                linear.MAX_COPIED, W, biases, *out,
+                read_only(some), positives, groups, members, documents.arrays, *by_document, solver, prior, by_class[0],
+                by_class[1], self.first_new, by_class[2], thresholds, linear.MAX_COPIED, W, biases, *out,
             )  # fmt: skip
 
         return in_pieces(train, classes, linear.LANES * n_features + 100_000)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.kernels import parallel
+from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.linear.solver import Problem, Weights, joined, restore_weights
 
 if TYPE_CHECKING:
@@ -31,22 +31,17 @@ def solved(run: Run, phase: str, name: str, classes: NDArray[np.int32]) -> Weigh
 
 
 def _solve_parts(run: Run, phase: str, key: str, problem: Problem) -> Weights:
-    parts, shown = problem.parts(), 0
-
-    def solve_part(number: int) -> Weights:
-        arrays = run.piece(key, number, lambda: problem.solve(parts[number]).arrays())
-        with run.from_checkpoint(key):
-            return restore_weights(arrays, parts[number], run.data.X.shape[1])
-
+    parts = problem.parts()
     with run.phase(phase, key, len(parts)) as current:
-
-        def after(done: int) -> None:
-            nonlocal shown
-            run.progress(current, done - shown)
-            shown = done
-
-        pieces = parallel.run(solve_part, range(len(parts)), after)
-        figures = {"weights": sum(len(piece.weights) for piece in pieces)}
-        run.progress(current, len(parts) - shown, **figures)
+        found = run.map_pieces(current, key, _solve, problem, parts)
+        with run.from_checkpoint(key):
+            n_features = run.data.X.shape[1]
+            pieces = [restore_weights(one, part, n_features) for one, part in zip(found, parts, strict=True)]
+        run.progress(current, weights=sum(len(piece.weights) for piece in pieces))
+    del found
     run.drop_pieces(key)
     return joined(pieces)
+
+
+def _solve(problem: Problem, part: NDArray[np.int32]) -> Arrays:
+    return problem.solve(part).arrays()

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lightdxml.executor import Executor, Threads
 from lightdxml.kernels import occurrences, parallel
-from lightdxml.kernels.sparse import Pattern
+from lightdxml.kernels.sparse import Pattern, read_only
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect
 from lightdxml.views.names.forms import NameForms
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # The hits that one more document is expected to have.
 _EXPECTED_HITS = 0.05
+# Names per piece of work.
+_NAMES = 4096
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,9 @@ class Occurrences:
         return Occurrences(documents, hits)
 
 
-def count(names: NameForms, X: csr_matrix, label_documents: csr_matrix) -> Occurrences:
+def count(
+    names: NameForms, X: csr_matrix, label_documents: csr_matrix, executor: Executor | None = None
+) -> Occurrences:
     """Return how often names occur in documents, X, given the documents of each label.
 
     >>> from scipy.sparse import csr_matrix
@@ -102,14 +107,19 @@ def count(names: NameForms, X: csr_matrix, label_documents: csr_matrix) -> Occur
     Occurrences(documents=array([2, 1], dtype=int32), hits=array([1, 1], dtype=int32))
     """
     n = len(names.labels)
-    found = Occurrences(np.empty(n, np.int32), np.empty(n, np.int32))
-    terms, by_label, by_term = Pattern.of(names.terms), Pattern.of(label_documents), Pattern.of(X.tocsc())
+    shared = Pattern.of(names.terms), names.labels, Pattern.of(X.tocsc()), Pattern.of(label_documents)
+    found = (executor or Threads()).map(_count, shared, parallel.fixed_chunks(n, _NAMES) or [(0, 0)])
+    return Occurrences(*(np.concatenate(one) for one in zip(*found, strict=True)))
 
-    def fill(first: int, last: int) -> None:
-        occurrences.count(first, last, terms, names.labels, by_term, by_label, found.documents, found.hits)
 
-    parallel.over(fill, n)
-    return found
+def _count(
+    shared: tuple[Pattern, NDArray[np.int32], Pattern, Pattern], bounds: tuple[int, int]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    (terms, labels, by_term, by_label), (first, last) = shared, bounds
+    part = Pattern(read_only(terms.indptr[first : last + 1]), terms.indices)
+    documents, hits = np.empty(last - first, np.int32), np.empty(last - first, np.int32)
+    occurrences.count(0, last - first, part, read_only(labels[first:last]), by_term, by_label, documents, hits)
+    return documents, hits
 
 
 def carried_over(old: Occurrences, old_labels: NDArray[np.int32], new: NewLabels) -> Occurrences:

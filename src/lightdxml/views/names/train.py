@@ -50,7 +50,7 @@ def _unfitted(names: NameForms, run: Run) -> NamesView:
         names.labels,
         groups_of(names.n_terms, TERMS),
         groups_of(names.ambiguity, AMBIGUITY),
-        count(names, run.data.X, run.data.label_to_docs),
+        count(names, run.data.X, run.data.label_to_docs, run.executor),
         groups_of(run.data.label_frequency, FREQUENCY),
         scorer.undecided(),
         run.config.names.proposals,
