@@ -1,0 +1,69 @@
+"""The connection to Ray: a cluster that runs, or this machine alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+LOCAL = "local"
+_HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
+_SECONDS = 10.0
+
+
+def require_ray() -> None:
+    """Raise a `ValueError` that says how to install Ray, if it is missing."""
+    if find_spec("ray") is None:
+        raise ValueError('running on Ray needs ray: pip install "lightdxml[ray]"')
+
+
+@contextmanager
+def connect(address: str) -> Iterator[None]:
+    """Connect to Ray inside the `with` block.
+
+    If this process has a connection already, that is used, and it stays.
+
+    Parameters
+    ----------
+    address
+        `local` starts Ray on this machine, with all of its processors, and stops it at the end. `auto` is the cluster
+        that this machine belongs to; all others are `HOST:PORT`.
+    """
+    require_ray()
+    # Read when Ray is imported.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    if ray.is_initialized():
+        yield
+        return
+    _check_address(address)
+    try:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+_ADVICE = "start one with `ray start --head`, or give `local` for this machine"
+
+
+def _check_address(address: str) -> None:
+    """Raise an error if nothing listens there: Ray would try for minutes, and then end the process."""
+    if address in (LOCAL, "auto"):
+        return
+    found = _HOST_AND_PORT.fullmatch(address)
+    if found is None:
+        raise ValueError(f"{address!r} is not the address of a Ray cluster: give `local`, `auto` or HOST:PORT")
+    try:
+        with socket.create_connection((found["host"], int(found["port"])), timeout=_SECONDS):
+            pass
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"no Ray cluster answers at {address} ({error}): {_ADVICE}") from error
