@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import parallel
-from lightdxml.views.dense import train_classifier
+from lightdxml.views.dense import classifier_part, train_classifier
 from lightdxml.views.dense.options import DenseOptions
 
 B, D, K = 256, 300, 500
@@ -31,11 +31,12 @@ def lightdxml_step(L: int, X: NDArray[np.float32], shortlists: NDArray[np.int32]
     rng = np.random.default_rng(0)
     classifier = train_classifier.start(L, options, rng)
     Y = csr_matrix((len(X), L), dtype=np.float32)
-    buffers = train_classifier.workspace(Y, K, options)
+    training = train_classifier.divide(classifier, Y, options)
+    training.take_shortlists(shortlists)
 
     def step(rows: NDArray[np.int64]) -> None:
-        n = train_classifier._pairs_by_label(buffers, Y, rows, shortlists, options, rng)
-        train_classifier._step(classifier, buffers, n, X[rows], options, np.float32(1e-3))
+        batch = classifier_part.EmbeddedBatch(rows.astype(np.int32), X[rows], 0, np.float32(1e-3))
+        training.parts.total(classifier_part.train, batch)
 
     return step
 

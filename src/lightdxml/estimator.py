@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import metrics, outputs
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.data.vocabulary import Vocabulary
+from lightdxml.executor import Backend, connected
 from lightdxml.kernels import parallel
 from lightdxml.label_columns import known_labels, labels_of
 from lightdxml.label_names import (
@@ -218,6 +219,7 @@ class LightDXML(BaseEstimator):
         memory_limit: int | str | None = None,
         spill: str | Path | None = None,
         keep_training_data: bool = False,
+        backend: Backend | None = None,
     ) -> LightDXML:
         """Train.
 
@@ -266,6 +268,9 @@ class LightDXML(BaseEstimator):
         keep_training_data
             Keep features and labels of the documents, so that `learn` is as good as training on all documents. They
             are saved beside the model. Without them, `learn` knows earlier documents only by the model's weights.
+        backend
+            Where the work is done: `lightdxml.cluster.RayBackend` for a Ray cluster, None for the threads of this
+            process. The result is the same, bit for bit.
         """
         # Wrong settings are reported before any work is done.
         self.config()
@@ -294,7 +299,11 @@ class LightDXML(BaseEstimator):
         progress, history = Progress(self.verbose), History()
         if own is not None:
             progress.say("documents are labels themselves: none is given to itself")
-        with parallel.use_threads(threads_of(self.n_jobs)), compilation.helper(config) as stop_helper:
+        with (
+            parallel.use_threads(threads_of(self.n_jobs)),
+            compilation.helper(config) as stop_helper,
+            connected(backend) as executor,
+        ):
             vectorizer = forms = None
             label_words = False
             if texts is not None:
@@ -350,7 +359,7 @@ class LightDXML(BaseEstimator):
             try:
                 model, entries = train(
                     prepared, config, progress, keep, limit, None if spill is None else Path(spill),
-                    on_compiled=stop_helper, callbacks=() if keeper is None else (keeper,),
+                    on_compiled=stop_helper, callbacks=() if keeper is None else (keeper,), executor=executor,
                 )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:

@@ -7,6 +7,7 @@ in the order of items and parts, and sums are taken in a fixed order. So neither
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, Protocol, TypeVar
 
 from lightdxml.kernels import parallel
@@ -60,6 +61,18 @@ class Parts(Protocol[P_co]):
 
     def release(self) -> None:
         """Forget all parts."""
+
+
+class Backend(Protocol):
+    """Where training runs: how to get its executor."""
+
+    def connect(self) -> AbstractContextManager[Executor]:
+        """Return the executor, for the length of a `with` block."""
+
+
+def connected(backend: Backend | None) -> AbstractContextManager[Executor]:
+    """Return the executor of a backend, for the length of a `with` block; None for the threads of this process."""
+    return nullcontext(Threads()) if backend is None else backend.connect()
 
 
 def total(values: Sequence[Any]) -> Any:

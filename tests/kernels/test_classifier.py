@@ -38,19 +38,28 @@ class Step:
     mean: NDArray[np.uint16]
 
 
+NO_NEGATIVES = classifier.RandomNegatives(0.0, 1.0, 0)
+
+
 def collect(
-    Y: csr_matrix, shortlists: NDArray[np.int32], random_labels: NDArray[np.int32], random_weight: float = 1.0
-) -> classifier.Pairs:
-    n = Y.nnz + shortlists.size + random_labels.size
+    Y: csr_matrix,
+    shortlists: NDArray[np.int32],
+    negatives: classifier.RandomNegatives = NO_NEGATIVES,
+    labels: tuple[int, int] | None = None,
+    room: int | None = None,
+) -> tuple[classifier.Pairs, int]:
+    """List the pairs of all documents with some labels; return them, and how many there are."""
+    first, last = labels or (0, Y.shape[1])
+    n = Y.nnz + shortlists.size + Y.shape[0] * int(negatives.share + 1) if room is None else room
     pairs = classifier.Pairs(
         np.empty(Y.shape[0] + 1, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32),
         np.empty(n, dtype=np.float32),
     )  # fmt: skip
-    classifier.collect_pairs(
-        np.arange(Y.shape[0]), Pattern.of(Y), shortlists, random_labels, random_weight,
-        np.zeros(Y.shape[1], dtype=np.int64), 1, pairs,
+    found = classifier.collect_pairs(
+        np.arange(Y.shape[0], dtype=np.int32), Pattern.of(Y), shortlists, first, negatives,
+        np.zeros(last - first, dtype=np.int64), 1, pairs,
     )  # fmt: skip
-    return pairs
+    return pairs, found
 
 
 def empty_groups(n_columns: int, n_entries: int) -> Groups:
@@ -70,7 +79,7 @@ def run_step(
     min_gradient: float = 0.0,
 ) -> Step:
     """Train the labels of one batch."""
-    pairs, (B, L) = collect(Y, shortlists, np.empty((len(X), 0), dtype=np.int32)), Y.shape
+    (pairs, _), (B, L) = collect(Y, shortlists), Y.shape
     groups = empty_groups(L, pairs.indptr[-1])
     n = classifier.group_by_column(Pattern(pairs.indptr, pairs.labels), np.zeros(L, dtype=np.int32), groups)
     step = Step(0.0, np.zeros_like(X), W.copy(), adam.zero_means(W))
@@ -160,17 +169,44 @@ def test_huge_scores_give_a_finite_loss() -> None:
 
 
 def test_random_negatives_are_weighted_and_never_positives() -> None:
-    Y = csr_matrix(np.eye(4, 50, dtype=np.float32))
-    drawn = np.random.default_rng(0).integers(0, 50, (4, 40)).astype(np.int32)
-    pairs = collect(Y, np.empty((4, 0), dtype=np.int32), drawn, random_weight=7.0)
-    for b in range(4):
+    Y = csr_matrix(np.eye(200, 50, dtype=np.float32))
+    pairs, n = collect(Y, np.empty((200, 0), dtype=np.int32), classifier.RandomNegatives(10.5, 7.0, 1))
+    drawn = np.zeros(50)
+    for b in range(200):
         own = slice(pairs.indptr[b], pairs.indptr[b + 1])
-        labels = pairs.labels[own].tolist()
-        assert labels[0] == b
-        assert set(labels) == {b, *drawn[b].tolist()}
+        labels, positives = pairs.labels[own].tolist(), Y[b].nnz
+        assert labels[:positives] == Y[b].indices.tolist()
         assert len(set(labels)) == len(labels)
-        assert pairs.weights[own].tolist() == [1.0] + [7.0] * (len(labels) - 1)
-        assert pairs.targets[own].tolist() == [1.0] + [0.0] * (len(labels) - 1)
+        assert pairs.weights[own].tolist() == [1.0] * positives + [7.0] * (len(labels) - positives)
+        assert pairs.targets[own].tolist() == [1.0] * positives + [0.0] * (len(labels) - positives)
+        drawn[labels[positives:]] += 1
+    assert n == pairs.indptr[-1]
+    # 10.5 labels per document, less those that are drawn twice: 50 (1 − (1 − 1 / 50) ** 10.5) = 9.6.
+    assert drawn.sum() / 200 == pytest.approx(9.6, abs=0.3)
+    assert drawn.min() > 15
+
+
+def test_parts_of_the_labels_have_the_pairs_of_all_labels() -> None:
+    rng = np.random.default_rng(3)
+    Y = csr_matrix((rng.random((20, 40)) < 0.1).astype(np.float32))
+    shortlists = rng.integers(-1, 40, (20, 6)).astype(np.int32)
+    whole, _ = collect(Y, shortlists)
+    parts = [(bounds, collect(Y, shortlists, labels=bounds)[0]) for bounds in ((0, 13), (13, 13), (13, 40))]
+    for b in range(20):
+        found = {
+            (first + pairs.labels[i], pairs.targets[i])
+            for (first, _), pairs in parts
+            for i in range(pairs.indptr[b], pairs.indptr[b + 1])
+        }
+        expected = slice(whole.indptr[b], whole.indptr[b + 1])
+        assert found == set(zip(whole.labels[expected].tolist(), whole.targets[expected].tolist(), strict=True))
+
+
+def test_pairs_without_room_are_counted() -> None:
+    Y = csr_matrix(np.eye(4, 50, dtype=np.float32))
+    shortlists, negatives = np.full((4, 3), 49, dtype=np.int32), classifier.RandomNegatives(5.0, 1.0, 2)
+    _, needed = collect(Y, shortlists, negatives)
+    assert collect(Y, shortlists, negatives, room=2)[1] == needed > 8
 
 
 def test_entries_grouped_by_column_are_the_transpose() -> None:

@@ -85,7 +85,7 @@ def test_the_plan_has_as_many_epochs_as_the_settings() -> None:
 
 def test_the_views_of_the_best_validation_are_kept() -> None:
     # At a rate this high every epoch is a gamble.
-    rough = {"epochs": 4, "learning_rate": 1.0, "dense__schedule": "steps", "dense__refresh_every": 1, "linear": False}
+    rough = {"epochs": 4, "learning_rate": 2.0, "dense__schedule": "steps", "dense__refresh_every": 1, "linear": False}
     model, history = train(noisy_topics(), small(**rough))
     validations = [entry for entry in history if entry["phase"] == "validation"]
     accuracies = [max(sum(one[f"P@{k}"] for k in (1, 3, 5)) for _, one in entry["curve"]) for entry in validations]

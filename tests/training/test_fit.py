@@ -33,16 +33,19 @@ def test_all_views_have_the_same_bits_at_any_number_of_threads(documents: tuple[
 
 
 def test_the_defaults_reach_this_accuracy_on_real_data(see_also: Dataset) -> None:
-    """Measured when this was written: P@1 27.5, P@5 23.1, PSP@5 40.0 (27.1 to 27.5, 22.6, 39.5 with other seeds)."""
+    """Measured when this was written, with ten seeds: P@3 25.6 ± 0.2, P@5 23.1 ± 0.4, PSP@5 40.8 ± 0.8.
+
+    P@1 varies by 1.4 from seed to seed.
+    """
     X, Y = see_also.train.texts, see_also.train.Y
     assert see_also.test is not None
     assert X is not None
     trained = LightDXML(random_state=0).fit(X, Y)
     ranked, _ = trained.rank(see_also.test.texts, 5)
-    found = evaluate(see_also.test.Y, ranked, k=(1, 5), inv_propensity=inverse_propensity(Y))
-    assert found["P@1"] > 25.5
-    assert found["P@5"] > 21.1
-    assert found["PSP@5"] > 38.0
+    found = evaluate(see_also.test.Y, ranked, k=(3, 5), inv_propensity=inverse_propensity(Y))
+    assert found["P@3"] > 24.9
+    assert found["P@5"] > 21.9
+    assert found["PSP@5"] > 38.4
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lightdxml.data import Dataset
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
+    from lightdxml.executor import Backend
     from lightdxml.model.model import Model
 
 
@@ -46,6 +47,7 @@ COMMAND = CommandWithSettings
 _WORDS = 8
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
 _text = partial(typer.Option, rich_help_panel="Texts")
+_cluster = partial(typer.Option, rich_help_panel="Several machines", show_default=False)
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
 NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
 Preset = Annotated[
@@ -154,6 +156,19 @@ def run(
     spill: Annotated[
         Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
     ] = None,
+    ray: Annotated[
+        str | None,
+        _cluster(
+            help="Train on a Ray cluster: its address, such as `auto` or `head:6379`, or `local` for this machine.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        _cluster(
+            help="Processes that the paper's classifier is divided among, a power of two. Default: one per machine."
+        ),
+    ] = None,
     keep_training_data: Annotated[
         bool,
         typer.Option(
@@ -197,6 +212,7 @@ def run(
     estimator.text_options()
     _check_word_vectors(word_vectors)
     check_target(model, checkpoint, spill)
+    backend = _backend(ray, shards)
     # The model of a training run that is resumed may be there: the run was stopped before its checkpoint was removed.
     if not force and not discard_lessons and not (resume and checkpoint is not None and is_in(checkpoint)):
         check_absent(model)
@@ -209,7 +225,11 @@ def run(
         note_gaps(loaded.train, "they are training documents all the same")
         start = time.perf_counter()
         fit: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
-        fit |= {"allow_different_machine": allow_different_machine, "keep_training_data": keep_training_data}
+        fit |= {
+            "backend": backend,
+            "allow_different_machine": allow_different_machine,
+            "keep_training_data": keep_training_data,
+        }
         _fit(estimator, loaded, model, reading, **fit, vocabulary=concepts, memory_limit=memory_limit, spill=spill)
         seconds = time.perf_counter() - start
         _save(estimator, model, checkpoint, discard_lessons)
@@ -224,6 +244,17 @@ def run(
     if loaded.test is None:
         say(f"To measure it on test documents, hold some out and train again: {split_command(data, options)}")
     say(f"The model is in {model}. Next: {_next_command(loaded, model, data, options)}")
+
+
+def _backend(address: str | None, shards: int | None) -> Backend | None:
+    """Return where to train: on a Ray cluster, or None for this process."""
+    if address is None:
+        if shards is not None:
+            raise ValueError("--shards needs a Ray cluster: give --ray ADDRESS, or --ray local")
+        return None
+    from lightdxml.cluster import RayBackend
+
+    return RayBackend(address, shards)
 
 
 def _check_lessons(model: Path) -> None:

@@ -43,8 +43,7 @@ class RayExecutor:
     """
 
     def __init__(self, shards: int | None = None) -> None:
-        if shards is not None and (shards < 1 or shards & (shards - 1)):
-            raise ValueError(f"shards is {shards}: it must be a power of two, such as 1, 2, 4 or 8")
+        check_shards(shards)
         self.shards = shards
         self._sent = _Sent()
 
@@ -87,13 +86,15 @@ class RayExecutor:
         n = min(len(items), self.shards or _power_of_two(len(machines)))
         if n == 1:
             return Threads().hold(create, shared, items)
-        common, size = self._sent.pack((create, shared)), len(items) // n
+        # Sent anew: parts change such arrays where they are created.
+        common, size = _Sent().pack((create, shared)), len(items) // n
         actors = []
         for i in range(n):
             node, cpus = machines[i % len(machines)]
             threads = max(1, cpus // -(-n // len(machines)))
             place = NodeAffinitySchedulingStrategy(node, soft=True)
-            actor = _Shard.options(scheduling_strategy=place).remote(
+            shard: Any = _Shard
+            actor = shard.options(scheduling_strategy=place).remote(
                 common.content, list(items[i * size : (i + 1) * size]), threads, *common.arrays
             )
             actors.append(actor)
@@ -187,6 +188,12 @@ def _result(ref: Any) -> Any:
         raise WorkersLostError("a machine or process of the cluster has ended") from error
     except RayTaskError as error:
         raise error.cause from None
+
+
+def check_shards(shards: int | None) -> None:
+    """Raise a `ValueError` for a number of shards that is no power of two."""
+    if shards is not None and (shards < 1 or shards & (shards - 1)):
+        raise ValueError(f"shards is {shards}: it must be a power of two, such as 1, 2, 4 or 8")
 
 
 def _machines() -> list[tuple[str, int]]:

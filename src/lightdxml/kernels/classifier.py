@@ -16,6 +16,7 @@ from lightdxml.kernels.adam import NEGLIGIBLE, AdamRows, adam_row, next_mean, ro
 from lightdxml.kernels.jit import fast_kernel, kernel
 from lightdxml.kernels.precision import row_bias, row_scale, to_bfloat16, widen
 from lightdxml.kernels.prefetch import prefetch_row, prefetch_row_for_write
+from lightdxml.kernels.randomness import advance, below, stream, uniform
 from lightdxml.kernels.sparse import Groups, Pattern
 
 # Rows are prefetched this many labels ahead in training and in prediction: about the latency of memory.
@@ -32,18 +33,29 @@ class Pairs(NamedTuple):
     weights: NDArray[np.float32]
 
 
+class RandomNegatives(NamedTuple):
+    """How many random labels a document gets on average, their weight, and the seed of a batch."""
+
+    share: float
+    weight: float
+    seed: int
+
+
 @kernel
 def collect_pairs(
-    rows: NDArray[np.int64],
+    rows: NDArray[np.int32],
     positives: Pattern,
     shortlists: NDArray[np.int32],
-    random_labels: NDArray[np.int32],
-    random_weight: float,
+    first: int,
+    negatives: RandomNegatives,
     stamps: NDArray[np.int64],
     stamp: int,
     pairs: Pairs,
-) -> None:
-    """List the candidates of each document without repeats: positives, shortlist, random negatives.
+) -> int:
+    """List the candidates of each document among some labels without repeats; return how many pairs there are.
+
+    Candidates are positives, shortlist and random negatives. If there are more pairs than `pairs` can take, it must
+    be done again with larger ones.
 
     Parameters
     ----------
@@ -51,38 +63,50 @@ def collect_pairs(
         The documents of the batch.
     shortlists
         Labels near each training document, -1 for none.
-    random_labels
-        Random labels for each document of the batch. Those that are candidates already are skipped.
-    random_weight
-        The weight of a random negative.
+    first
+        The first of the labels; there is one stamp per label. In `pairs` they are numbered from 0.
+    negatives
+        Random labels. Those that are candidates already are skipped.
     stamps, stamp
         Workspace with one entry per label, and a number larger than any in it. The caller adds len(rows) after the
         call.
     pairs
-        Receives the pairs; long enough for all.
+        Receives the pairs.
     """
     indptr, labels, targets, weights = pairs
-    n = 0
+    share, random_weight, seed = negatives
+    n_labels = stamps.size
+    n, most = 0, labels.size
     for b in range(rows.size):
         row = rows[b]
         mark = stamp + b
         indptr[b] = n
         for i in range(positives.indptr[row], positives.indptr[row + 1]):
-            label = positives.indices[i]
-            stamps[label] = mark
-            labels[n], targets[n], weights[n] = label, 1.0, 1.0
-            n += 1
-        for label in shortlists[row]:
-            if label >= 0 and stamps[label] != mark:
+            label = positives.indices[i] - first
+            if 0 <= label < n_labels:
                 stamps[label] = mark
-                labels[n], targets[n], weights[n] = label, 0.0, 1.0
+                if n < most:
+                    labels[n], targets[n], weights[n] = label, 1.0, 1.0
                 n += 1
-        for label in random_labels[b]:
+        for candidate in shortlists[row]:
+            label = candidate - first
+            if 0 <= label < n_labels and candidate >= 0 and stamps[label] != mark:
+                stamps[label] = mark
+                if n < most:
+                    labels[n], targets[n], weights[n] = label, 0.0, 1.0
+                n += 1
+        # Each part of the labels has random numbers of its own.
+        state = advance(stream(seed, first * rows.size + b))
+        for _ in range(np.int64(share + uniform(state))):
+            state = advance(state)
+            label = below(state, n_labels)
             if stamps[label] != mark:
                 stamps[label] = mark
-                labels[n], targets[n], weights[n] = label, 0.0, random_weight
+                if n < most:
+                    labels[n], targets[n], weights[n] = label, 0.0, random_weight
                 n += 1
     indptr[rows.size] = n
+    return n
 
 
 @kernel

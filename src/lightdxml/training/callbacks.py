@@ -153,8 +153,9 @@ class DivergenceCheck(Callback):
             return
         encoder = state.encoder.encoder
         layer = () if encoder.residual is None else (encoder.residual.R, encoder.residual.bias)
-        for weights in (state.classifier.W, encoder.vectors, *layer):
-            self._check(run, where, _largest(weights), _MAX_WEIGHT * max(1.0, self._given))
+        largest = [state.training.largest_weight(), *map(_largest, (encoder.vectors, *layer))]
+        for value in largest:
+            self._check(run, where, value, _MAX_WEIGHT * max(1.0, self._given))
 
     def on_vectors(self, run: Run, name: str, vectors: NDArray[np.float32]) -> None:
         """Check that float32 can hold squared distances."""

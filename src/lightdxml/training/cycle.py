@@ -30,17 +30,18 @@ _QUERIES = 8192
 def train(run: Run, state: CycleState) -> DenseResult:
     """Iterate steps 2, 3 and 4; return the views of the best validation accuracy (step 5)."""
     data, options = run.data, run.config.dense
-    buffers = train_classifier.workspace(data.Y, min(options.shortlist_size, len(data.known_labels)), options)
+    state.divide(data, run.config, run.executor)
     steps = plan(options)
     while state.step < len(steps):
         step = steps[state.step]
         run.notify("on_step_begin")
         if step.kind == "classifier":
-            classifier_epoch(run, state, buffers, step.epoch)
+            classifier_epoch(run, state, step.epoch)
         else:
             refresh(run, state, with_training=step.kind == "refresh")
         state.step += 1
         run.notify("on_step_end")
+    state.training.release()
     assert state.best is not None
     best = state.best
     fitting = state.label_encoder if best.is_latest else None
@@ -61,6 +62,7 @@ def refresh(run: Run, state: CycleState, *, with_training: bool) -> None:
     del mu
     find_shortlists(run, state, view, x_hat)
     del x_hat
+    state.training.take_shortlists(state.shortlists)
     validate(run, state, view)
 
 
@@ -107,7 +109,7 @@ def find_shortlists(run: Run, state: CycleState, view: NearnessView, x_hat: NDAr
         run.progress(phase, kind=index.kind, recall=indexes.recall_of_exact(index, x_hat, k))
 
 
-def classifier_epoch(run: Run, state: CycleState, buffers: train_classifier.Workspace, epoch: int) -> None:
+def classifier_epoch(run: Run, state: CycleState, epoch: int) -> None:
     """Do step 4: one epoch of classifier and encoder over P_i ∪ S_k(x_i) (Equation 3)."""
     options, data, n = run.config.dense, run.data, run.data.X.shape[0]
     if not len(state.order):
@@ -120,9 +122,8 @@ def classifier_epoch(run: Run, state: CycleState, buffers: train_classifier.Work
             rows = state.order[starts[i] : starts[i] + options.batch_size]
             rate = train_classifier.learning_rate(options, epoch, i / len(starts))
             state.loss += train_classifier.train_batch(
-                state.classifier, state.encoder, buffers, data.X, data.Y, rows, state.shortlists, options, rate,
-                state.rng,
-            )  # fmt: skip
+                state.training, state.encoder, data.X, rows, options, rate, state.rng
+            )
             state.batch = i + 1
             run.progress(phase, len(rows), loss=state.loss / (starts[i] + len(rows)))
             if state.batch < len(starts):
@@ -132,7 +133,7 @@ def classifier_epoch(run: Run, state: CycleState, buffers: train_classifier.Work
 
 def validate(run: Run, state: CycleState, nearness: NearnessView) -> None:
     """Measure the dense views on validation documents and keep a copy of the best ones."""
-    classifier = ClassifierView(state.encoder.encoder, state.classifier.W)
+    classifier = ClassifierView(state.encoder.encoder, state.collected().W)
     with run.phase("validation") as phase:
         curve = beta_curve(run, classifier, nearness)
         beta, metrics = choose(curve, run.config.blend.tolerance)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config, resolved, walk
+from lightdxml.executor import Executor, Threads
 from lightdxml.kernels import blas
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, Identity, is_in, locked
@@ -40,7 +41,7 @@ from lightdxml.validation import check_dev, check_features, check_labels, check_
 from lightdxml.views.names.forms import NameForms
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
-_SNAPSHOT = 6
+_SNAPSHOT = 7
 
 
 @dataclass(frozen=True)
@@ -157,11 +158,12 @@ def train(
     spill: Path | None = None,
     callbacks: Sequence[Callback] = (),
     on_compiled: Callable[[], None] = lambda: None,
+    executor: Executor | None = None,
 ) -> tuple[Model, list[dict[str, Any]]]:
     """Train on prepared data, which are taken over; return the model and its history.
 
     Further `callbacks` see everything before checkpoints are written. `on_compiled` is called when all kernels are
-    compiled.
+    compiled. Work that can be divided goes to the `executor`; None for the threads of this process.
     """
     progress = progress or Progress(show=False)
     assert prepared.data is not None
@@ -176,7 +178,7 @@ def train(
         need = estimate.check(prepared.data, config, memory_limit, spilled=spill is not None)
     history.entries[-1]["estimated_mb"] = need.total / 1e6
     progress.say(f"training needs up to {need}")
-    run = Run(prepared.take(), config, history=history.entries, machines=[machine()])
+    run = Run(prepared.take(), config, history=history.entries, machines=[machine()], executor=executor or Threads())
     run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
     # Our own threads divide the work in a way that does not depend on their number.
     with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill):

@@ -98,7 +98,7 @@ def _pack_views(prefix: str, classifier: ClassifierView, nearness: NearnessView)
 
 def _trained(state: CycleState) -> Arrays:
     """Return the arrays that training changes in place, by name."""
-    features, classifier = state.encoder, state.classifier
+    features, classifier = state.encoder, state.collected()
     arrays = {
         "vectors": features.encoder.vectors,
         "vectors_mean": features.mean,

@@ -18,10 +18,11 @@ from lightdxml.views.dense.classifier import ClassifierView
 from lightdxml.views.dense.encoder import encode, normalize
 from lightdxml.views.dense.label_encoder import LabelEncoder
 from lightdxml.views.dense.nearness import NearnessView
-from lightdxml.views.dense.train_classifier import Classifier
+from lightdxml.views.dense.train_classifier import Classifier, Training
 from lightdxml.views.dense.train_encoder import EncoderState
 
 if TYPE_CHECKING:
+    from lightdxml.executor import Executor
     from lightdxml.training.run import Run, TrainingData
 
 _SAMPLE = 256
@@ -87,6 +88,22 @@ class CycleState:
     step: int = 0
     refreshes: int = 0
     best: Best | None = None
+    _training: Training | None = None
+
+    @property
+    def training(self) -> Training:
+        """The classifier where it is trained: from the first step on."""
+        assert self._training is not None
+        return self._training
+
+    def divide(self, data: TrainingData, config: Config, executor: Executor) -> None:
+        """Put the parts of the classifier where they are trained."""
+        self._training = train_classifier.divide(self.classifier, data.Y, config.dense, executor)
+        self._training.take_shortlists(self.shortlists)
+
+    def collected(self) -> Classifier:
+        """Return the classifier with its latest weights, which may be in other processes."""
+        return self.classifier if self._training is None else self._training.collect()
 
     def mark(self) -> tuple[LabelEncoder, dict[str, Any]]:
         """Return what a refresh changes before it can be checkpointed."""

@@ -169,12 +169,11 @@ class Astec(Method):
         options = config.dense
         state = train_encoder.start(X.shape[1], replace(options, residual=True), rng, features.vectors)
         classifier = train_classifier.start(Y.shape[1], options, rng)
-        buffers = train_classifier.workspace(Y, shortlists.shape[1], options)
+        training = train_classifier.divide(classifier, Y, options)
+        training.take_shortlists(shortlists)
         schedule = Schedule(*(self.settings[name] for name in ("epochs", "rate", "halved_at")))
         for rows, rate in schedule.batches(X.shape[0], options.batch_size, rng):
-            train_classifier.train_batch(
-                classifier, state, buffers, X, Y, rows, shortlists, options, rate, rng, train_encoder.update_residual
-            )
+            train_classifier.train_batch(training, state, X, rows, options, rate, rng, train_encoder.update_residual)
         self._features = Encoder(rounded(features.vectors, config.precision), features.relu)
         self._residual = state.encoder.residual
         self._W = rounded(classifier.W, config.precision)

@@ -151,10 +151,11 @@ def train(
     options = replace(options, random_negatives=0, vector_rate=1.0)
     features = train_encoder.start(X.shape[1], options, rng, None)
     classifier = train_classifier.start(Y.shape[1], options, rng)
-    buffers = train_classifier.workspace(Y, depth, options)
+    training = train_classifier.divide(classifier, Y, options)
+    training.take_shortlists(mistakes)
     schedule = Schedule(*(settings[f"reranker_{name}"] for name in ("epochs", "rate", "halved_at")))
     for rows, rate in schedule.batches(n, options.batch_size, rng):
-        train_classifier.train_batch(classifier, features, buffers, X, Y, rows, mistakes, options, rate, rng)
+        train_classifier.train_batch(training, features, X, rows, options, rate, rng)
     reranker = Reranker(features.encoder.copy("float16"), rounded(classifier.W, "float16"), depth)
     _choose_share(reranker, X_held, Y_held, held.best(beta, depth), inverse_propensity(Y))
     return reranker

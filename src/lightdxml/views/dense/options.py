@@ -52,8 +52,17 @@ class DenseOptions:
     lazy_bytes: int = setting(1 << 28, "Classifiers above this size skip labels with tiny gradients.", low=0)
     lazy_ratio: float = setting(0.05, "A gradient is tiny below this fraction of its running size.", low=0, high=1)
 
+    parts: int = setting(
+        8,
+        "Parts of the classifier, which a cluster can divide among so many processes; a power of two.",
+        low=1,
+        high=4096,
+    )
+
     def __post_init__(self) -> None:
         check(self)
+        if self.parts & (self.parts - 1):
+            raise ValueError(f"dense.parts is {self.parts}: it must be a power of two, such as 8 or 16")
 
     @property
     def enabled(self) -> bool:

@@ -5,23 +5,22 @@ The loss is binary cross-entropy with logits (Equation 3 and the equation of its
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import adam, parallel
-from lightdxml.kernels import classifier as kernels
-from lightdxml.kernels.sparse import Groups, Pattern
-from lightdxml.views.dense import train_encoder
+from lightdxml.executor import Executor, Parts, Threads
+from lightdxml.kernels import adam
+from lightdxml.views.dense import classifier_part, train_encoder
+from lightdxml.views.dense.classifier_part import ClassifierPart, EmbeddedBatch
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.dense.train_encoder import EncodedBatch, EncoderState
 
-# Gradients to the documents are summed over this many parts of a batch's labels, whatever the number of threads.
-_PARTS = 8
 _HALVED_AT = (14, 21, 25)
+_MAX_SEED = 2**62
 
 
 @dataclass
@@ -33,17 +32,48 @@ class Classifier:
     square: NDArray[np.float32]
     steps: int = 0
 
+    @property
+    def rows(self) -> adam.AdamRows:
+        """Weights and moments."""
+        return adam.AdamRows(self.W, self.mean, self.square)
 
-@dataclass
-class Workspace:
-    """Buffers for the (document, label) pairs of one batch, by document and by label."""
 
-    pairs: kernels.Pairs
-    by_label: Groups
-    stamps: NDArray[np.int64]
-    counts: NDArray[np.int32]
-    gradients: NDArray[np.float32]
-    stamp: int = 0
+@dataclass(frozen=True)
+class Training:
+    """A classifier whose parts are where they are trained: in memory, or in other processes."""
+
+    classifier: Classifier
+    bounds: Sequence[tuple[int, int]]
+    parts: Parts[ClassifierPart]
+
+    def take_shortlists(self, shortlists: NDArray[np.int32]) -> None:
+        """Train on these shortlists from now on."""
+        self.parts.call(classifier_part.take_shortlists, shortlists)
+
+    def collect(self) -> Classifier:
+        """Return the classifier with the weights that its parts have."""
+        for (first, last), rows in zip(self.bounds, self.parts.call(classifier_part.weights_of, None), strict=True):
+            # Parts in memory share it.
+            if not np.may_share_memory(self.classifier.W, rows.rows):
+                self.classifier.W[first:last] = rows.rows
+                self.classifier.mean[first:last] = rows.means
+                self.classifier.square[first:last] = rows.squares
+        return self.classifier
+
+    def largest_weight(self) -> float:
+        """Return the largest absolute weight; NaN if there is one."""
+        return float(np.max(self.parts.call(classifier_part.largest_weight, None)))
+
+    def release(self) -> None:
+        """Release the processes that hold parts."""
+        self.parts.release()
+
+
+def divide(classifier: Classifier, Y: csr_matrix, options: DenseOptions, executor: Executor | None = None) -> Training:
+    """Divide a classifier of the documents' labels into parts, and put them where they are trained."""
+    bounds = classifier_part.bounds_of(Y, options)
+    labels = classifier_part.Labels(classifier.rows, Y, options)
+    return Training(classifier, bounds, (executor or Threads()).hold(classifier_part.create, labels, bounds))
 
 
 def start(n_labels: int, options: DenseOptions, rng: np.random.Generator) -> Classifier:
@@ -53,31 +83,6 @@ def start(n_labels: int, options: DenseOptions, rng: np.random.Generator) -> Cla
     W[:, :-1] = (2 * rng.random((n_labels, D), dtype=np.float32) - 1) / np.float32(np.sqrt(D))
     W[:, -1] = options.initial_bias
     return Classifier(W, adam.zero_means(W), np.zeros(n_labels, dtype=np.float32))
-
-
-def workspace(Y: csr_matrix, shortlist_size: int, options: DenseOptions) -> Workspace:
-    """Return buffers for the largest batch that these documents can make."""
-    B = min(options.batch_size, Y.shape[0])
-    most_positives = int(np.sort(np.diff(Y.indptr))[-B:].sum())
-    pairs = B * (shortlist_size + options.random_negatives) + most_positives
-    distinct = min(pairs, Y.shape[1])
-    return Workspace(
-        pairs=kernels.Pairs(
-            indptr=np.empty(B + 1, dtype=np.int64),
-            labels=np.empty(pairs, dtype=np.int32),
-            targets=np.empty(pairs, dtype=np.float32),
-            weights=np.empty(pairs, dtype=np.float32),
-        ),
-        by_label=Groups(
-            columns=np.empty(distinct, dtype=np.int32),
-            indptr=np.empty(distinct + 1, dtype=np.int64),
-            rows=np.empty(pairs, dtype=np.int32),
-            positions=np.empty(pairs, dtype=np.int64),
-        ),
-        stamps=np.full(Y.shape[1], -1, dtype=np.int64),
-        counts=np.zeros(Y.shape[1], dtype=np.int32),
-        gradients=np.empty((_PARTS, B, options.dim), dtype=np.float32),
-    )
 
 
 def learning_rate(options: DenseOptions, epoch: int, fraction: float) -> float:
@@ -92,13 +97,10 @@ def learning_rate(options: DenseOptions, epoch: int, fraction: float) -> float:
 
 
 def train_batch(
-    classifier: Classifier,
+    training: Training,
     features: EncoderState,
-    buffers: Workspace,
     X: csr_matrix,
-    Y: csr_matrix,
     rows: NDArray[np.int64],
-    shortlists: NDArray[np.int32],
     options: DenseOptions,
     rate: float,
     rng: np.random.Generator,
@@ -111,55 +113,9 @@ def train_batch(
     `update_encoder` receives the gradient to the embeddings. By default it updates all of the encoder.
     """
     batch = train_encoder.forward(features, X[rows], options.dropout, rng)
-    classifier.steps += 1
-    corrected = adam.bias_corrected_rate(rate, classifier.steps)
-    n_labels = _pairs_by_label(buffers, Y, rows, shortlists, options, rng)
-    loss, gradient = _step(classifier, buffers, n_labels, batch.embedding, options, corrected)
+    training.classifier.steps += 1
+    corrected = adam.bias_corrected_rate(rate, training.classifier.steps)
+    embedded = EmbeddedBatch(rows.astype(np.int32), batch.embedding, int(rng.integers(_MAX_SEED)), corrected)
+    loss, gradient = training.parts.total(classifier_part.train, embedded)
     update_encoder(features, batch, gradient, np.float32(options.vector_rate) * corrected)
     return loss
-
-
-def _pairs_by_label(
-    buffers: Workspace,
-    Y: csr_matrix,
-    rows: NDArray[np.int64],
-    shortlists: NDArray[np.int32],
-    options: DenseOptions,
-    rng: np.random.Generator,
-) -> int:
-    """Collect the batch's pairs P_i ∪ S_k(x_i) and random negatives, and group them by label."""
-    drawn = rng.integers(0, Y.shape[1], (len(rows), options.random_negatives), dtype=np.int32)
-    pairs, stamps = buffers.pairs, (buffers.stamps, buffers.stamp)
-    kernels.collect_pairs(rows, Pattern.of(Y), shortlists, drawn, options.random_weight, *stamps, pairs)
-    buffers.stamp += len(rows)
-    by_document = Pattern(pairs.indptr[: len(rows) + 1], pairs.labels)
-    return kernels.group_by_column(by_document, buffers.counts, buffers.by_label)
-
-
-def _step(
-    classifier: Classifier,
-    buffers: Workspace,
-    n_labels: int,
-    embeddings: NDArray[np.float32],
-    options: DenseOptions,
-    rate: np.float32,
-) -> tuple[float, NDArray[np.float32]]:
-    """Update the weights of the batch's labels; return the loss and the gradient to the embeddings."""
-    indptr = buffers.by_label.indptr[: n_labels + 1]
-    bounds = np.searchsorted(indptr, np.linspace(0, indptr[-1], _PARTS + 1).astype(np.int64))
-    bounds[-1] = n_labels
-    gradients = buffers.gradients[:, : len(embeddings)]
-    norms = np.einsum("bd,bd->b", embeddings, embeddings) + np.float32(1)
-    lazy = classifier.W.nbytes > options.lazy_bytes
-    min_gradient = np.float32(options.lazy_ratio**2 if lazy else 0)
-    scale, weights = np.float32(1 / len(embeddings)), adam.AdamRows(classifier.W, classifier.mean, classifier.square)
-
-    def part(p: int) -> float:
-        gradients[p] = 0
-        return kernels.train_step(
-            bounds[p], bounds[p + 1], buffers.by_label, buffers.pairs, embeddings, norms, weights, scale, rate,
-            min_gradient, gradients[p],
-        )  # fmt: skip
-
-    losses = parallel.run(part, range(_PARTS))
-    return sum(losses), gradients.sum(axis=0)
