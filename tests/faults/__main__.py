@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from lightdxml.data import save, see_also
-from tests.faults import trials
+from tests.faults import clusters, trials
 from tests.faults.training import Lab
 
 
@@ -41,6 +41,9 @@ def main() -> None:
             partial(trials.learning_kills, times=arguments.kills),
             trials.two_lessons,
             trials.replays,
+            clusters.killed_nodes,
+            clusters.killed_workers,
+            clusters.killed_drivers,
         ):
             name = (trial.func if isinstance(trial, partial) else trial).__name__
             if arguments.only is not None and name not in arguments.only.split(","):

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError, RayTaskError
+from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError, WorkerCrashedError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from lightdxml.cluster.packing import Packed, pack, unpack
@@ -184,10 +184,14 @@ def _result(ref: Any) -> Any:
     """Return a result, or raise the error of the function."""
     try:
         return ray.get(ref)
-    except (ActorDiedError, ActorUnavailableError, RayActorError) as error:
-        raise WorkersLostError("a machine or process of the cluster has ended") from error
+    except (RayActorError, ObjectLostError, OutOfMemoryError, WorkerCrashedError) as error:
+        raise WorkersLostError(f"a process of the cluster was lost ({_first_line(error)})") from error
     except RayTaskError as error:
         raise error.cause from None
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def check_shards(shards: int | None) -> None:

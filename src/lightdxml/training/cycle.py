@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml import index as indexes
+from lightdxml.kernels import parallel
 from lightdxml.kernels.precision import rounded
 from lightdxml.training.choose import beta_curve, choose, mean_precision
 from lightdxml.training.plan import plan, shortlist_length
@@ -29,19 +30,17 @@ _QUERIES = 8192
 
 def train(run: Run, state: CycleState) -> DenseResult:
     """Iterate steps 2, 3 and 4; return the views of the best validation accuracy (step 5)."""
-    data, options = run.data, run.config.dense
-    state.divide(data, run.config, run.executor)
-    steps = plan(options)
-    while state.step < len(steps):
-        step = steps[state.step]
-        run.notify("on_step_begin")
-        if step.kind == "classifier":
-            classifier_epoch(run, state, step.epoch)
-        else:
-            refresh(run, state, with_training=step.kind == "refresh")
-        state.step += 1
-        run.notify("on_step_end")
-    state.training.release()
+    steps = plan(run.config.dense)
+    with state.divided(run.data, run.config, run.executor):
+        while state.step < len(steps):
+            step = steps[state.step]
+            run.notify("on_step_begin")
+            if step.kind == "classifier":
+                classifier_epoch(run, state, step.epoch)
+            else:
+                refresh(run, state, with_training=step.kind == "refresh")
+            state.step += 1
+            run.notify("on_step_end")
     assert state.best is not None
     best = state.best
     fitting = state.label_encoder if best.is_latest else None
@@ -101,12 +100,18 @@ def find_shortlists(run: Run, state: CycleState, view: NearnessView, x_hat: NDAr
     normalize(x_hat)
     index = view.index if run.config.dense.index != "auto" else indexes.training_index(view.index, x_hat, k)
     with run.phase("shortlist", f"refresh {state.refreshes}: shortlists ({index.kind})", n) as phase:
-        for first in range(0, n, _QUERIES):
-            part = slice(first, min(first + _QUERIES, n))
-            rows, _ = index.search(x_hat[part], k)
-            state.shortlists[part] = view.labels[rows]
-            run.progress(phase, part.stop - part.start)
+        # Some at a time: all results together would take as much memory as the shortlists.
+        for first, last in parallel.fixed_chunks(n, _QUERIES * run.executor.ranges):
+            parts = np.split(x_hat[first:last], range(_QUERIES, last - first, _QUERIES))
+            found = run.executor.map(_nearest, (index, k), parts)
+            state.shortlists[first:last] = view.labels[np.concatenate(found)]
+            run.progress(phase, last - first)
         run.progress(phase, kind=index.kind, recall=indexes.recall_of_exact(index, x_hat, k))
+
+
+def _nearest(shared: tuple[indexes.Index, int], queries: NDArray[np.float32]) -> NDArray[np.int32]:
+    index, k = shared
+    return index.search(queries, k)[0]
 
 
 def classifier_epoch(run: Run, state: CycleState, epoch: int) -> None:

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config, resolved, walk
-from lightdxml.executor import Executor, Threads
+from lightdxml.executor import Executor, Threads, WorkersLostError
 from lightdxml.kernels import blas
 from lightdxml.model.model import Model
 from lightdxml.persistence.checkpoint import CheckpointFolder, Identity, is_in, locked
@@ -33,6 +34,7 @@ from lightdxml.training.callbacks import (
     HistoryLog,
     ProgressBars,
 )
+from lightdxml.training.choose import CHOICES
 from lightdxml.training.compilation import compile_kernels
 from lightdxml.training.finalize import dense_model, finalize
 from lightdxml.training.run import Run, TrainingData
@@ -42,6 +44,8 @@ from lightdxml.views.names.forms import NameForms
 
 # The content of a snapshot; a higher number, and earlier checkpoints are refused.
 _SNAPSHOT = 7
+# How often processes of a cluster may be lost before training gives up.
+_MAX_LOSSES = 10
 
 
 @dataclass(frozen=True)
@@ -181,29 +185,42 @@ def train(
     run = Run(prepared.take(), config, history=history.entries, machines=[machine()], executor=executor or Threads())
     run.callbacks = [ProgressBars(progress), HistoryLog(), DivergenceCheck(prepared.vectors), *callbacks]
     # Our own threads divide the work in a way that does not depend on their number.
-    with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill):
+    with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill) as start_again:
         try:
-            model = _train(run)
+            model = _train(run, start_again)
             run.notify("on_end", model)
         except Diverged as reason:
             raise _diverged_error(run, reason) from None
     return model, run.history
 
 
-def _train(run: Run) -> Model:
-    """Run the cycle, unless it is done or not needed, and everything after it."""
-    if run.cycle is not None:
-        run.result = cycle.train(run, run.cycle)
-        # Optimizer state and buffers are released: the views after the cycle need the memory.
-        run.cycle = None
-    return finalize(run)
+def _train(run: Run, start_again: Callable[[], None], losses: int = 0) -> Model:
+    """Run the cycle, unless it is done or not needed, and everything after it.
+
+    If processes of a cluster are lost, training goes on from the last checkpoint.
+    """
+    try:
+        if run.cycle is not None:
+            run.result = cycle.train(run, run.cycle)
+            # Optimizer state and buffers are released: the views after the cycle need the memory.
+            run.cycle = None
+        return finalize(run)
+    except WorkersLostError as error:
+        if losses == _MAX_LOSSES:
+            raise
+        run.say(f"{error}: training goes on from the last checkpoint")
+    start_again()
+    return _train(run, start_again, losses + 1)
 
 
 @contextmanager
 def _watched(
     run: Run, vectors: NDArray[np.float32] | None, checkpoint: CheckpointOptions | None, spill: Path | None
-) -> Iterator[None]:
-    """Set up spill directory, initial state and, if there is one, the last checkpoint."""
+) -> Iterator[Callable[[], None]]:
+    """Set up spill directory, initial state and, if there is one, the last checkpoint.
+
+    Yields a function that goes back to the last checkpoint.
+    """
     with ExitStack() as stack:
         if spill is not None:
             run.spill = stack.enter_context(spill_directory(spill))
@@ -214,7 +231,7 @@ def _watched(
             del data
         if run.config.dense.enabled:
             run.cycle = state.start(run.data, run.config, vectors)
-        checkpointer = None
+        folder = checkpointer = None
         if checkpoint is not None:
             settings = {**checkpoint.settings, **{name: value for name, _, value in walk(run.config)}}
             identity = Identity(fingerprint(run.config, run.data, vectors), settings, run.machines[0])
@@ -224,9 +241,22 @@ def _watched(
             run.callbacks = [*run.callbacks, checkpointer]
             _resume(run, folder, checkpoint)
             stack.enter_context(checkpointer.signals())
-        yield
+        yield partial(_start_again, run, vectors, folder, list(run.history))
         if checkpointer is not None:
             checkpointer.finish(run)
+
+
+def _start_again(
+    run: Run, vectors: NDArray[np.float32] | None, folder: CheckpointFolder | None, history: list[dict[str, Any]]
+) -> None:
+    """Go back to the last checkpoint or, without one, to the start of the cycle; steps after the cycle are kept."""
+    run.views, run.candidates = {}, None
+    if run.cycle is None:
+        run.history = [entry for entry in run.history if entry["phase"] not in CHOICES]
+        return
+    run.cycle, run.history = state.start(run.data, run.config, vectors), list(history)
+    if folder is not None:
+        folder.restore(lambda facts, arrays: unpack(run, facts, arrays))
 
 
 def _resume(run: Run, folder: CheckpointFolder, checkpoint: CheckpointOptions) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -96,10 +98,15 @@ class CycleState:
         assert self._training is not None
         return self._training
 
-    def divide(self, data: TrainingData, config: Config, executor: Executor) -> None:
-        """Put the parts of the classifier where they are trained."""
+    @contextmanager
+    def divided(self, data: TrainingData, config: Config, executor: Executor) -> Iterator[None]:
+        """Keep the parts of the classifier where they are trained, inside the `with` block."""
         self._training = train_classifier.divide(self.classifier, data.Y, config.dense, executor)
-        self._training.take_shortlists(self.shortlists)
+        try:
+            self._training.take_shortlists(self.shortlists)
+            yield
+        finally:
+            self._training.release()
 
     def collected(self) -> Classifier:
         """Return the classifier with its latest weights, which may be in other processes."""

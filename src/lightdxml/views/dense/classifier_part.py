@@ -162,7 +162,7 @@ def bounds_of(Y: csr_matrix, options: DenseOptions) -> Sequence[tuple[int, int]]
     frequency = np.bincount(Y.indices, minlength=Y.shape[1])
     # Labels are about as often in a shortlist as they are right.
     often = 1 + Y.shape[0] * options.shortlist_size / max(1, Y.nnz)
-    work = np.cumsum(frequency * often + Y.shape[0] * options.random_negatives / max(1, Y.shape[1]))
-    cuts = np.searchsorted(work, work[-1] * np.arange(1, options.parts) / options.parts) if len(work) else []
-    ends = [0, *(int(cut) for cut in cuts), Y.shape[1]]
-    return [(a, max(a, b)) for a, b in pairwise(ends)]
+    work = frequency * often + Y.shape[0] * options.random_negatives / max(1, Y.shape[1])
+    before = np.concatenate([[0.0], np.cumsum(work)])
+    cuts = np.searchsorted(before, before[-1] * np.arange(1, options.parts) / options.parts)
+    return list(pairwise([0, *cuts.tolist(), Y.shape[1]]))
