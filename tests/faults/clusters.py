@@ -85,7 +85,7 @@ def _ends_well(lab: Lab, child: Child, name: str) -> bool:
 
 
 def _kill_a_worker(rng: random.Random) -> bool:
-    """Kill a process in which the cluster runs a task or holds parts of the classifier; return whether there was one."""
+    """Kill a process that runs tasks or holds parts of the classifier; return whether there was one."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
