@@ -20,7 +20,7 @@ A = TypeVar("A")
 P_co = TypeVar("P_co", covariant=True)
 
 
-class WorkersLostError(RuntimeError):
+class WorkersLostError(ConnectionError):
     """Parts of a state are lost, because a process or a machine that held them has ended."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -63,21 +64,22 @@ class RayExecutor:
         """Call the function in a task per item."""
         common = self._sent.pack((function, shared))
         key = next(_numbers)
-        left = {_task.remote(key, common.content, item, *common.arrays): i for i, item in enumerate(items)}
-        results: dict[int, R] = {}
-        try:
-            while left:
-                done, _ = ray.wait(list(left), num_returns=len(left), timeout=_SECONDS, fetch_local=False)
-                for ref in done:
-                    i = left.pop(ref)
-                    results[i] = _result(ref)
-                    if each is not None:
-                        each(i, results[i])
-                if after is not None:
-                    after(len(results))
-        finally:
-            for ref in left:
-                ray.cancel(ref, recursive=False)
+        waiting, running, results = deque(enumerate(items)), dict[Any, int](), dict[int, R]()
+        at_once = max(1, self.ranges // 2)
+        # A few at a time: those that run when the work is stopped go on to their end. A task that is canceled may leave
+        # its process with half a module.
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                i, item = waiting.popleft()
+                running[_task.remote(key, common.content, item, *common.arrays)] = i
+            done, _ = ray.wait(list(running), timeout=_SECONDS, fetch_local=False)
+            for ref in done:
+                i = running.pop(ref)
+                results[i] = _result(ref)
+                if each is not None:
+                    each(i, results[i])
+            if after is not None:
+                after(len(results))
         return [results[i] for i in range(len(items))]
 
     def hold(self, create: Callable[[S, T], P], shared: S, items: Sequence[T]) -> Parts[P]:
@@ -191,7 +193,9 @@ def _result(ref: Any) -> Any:
 
 
 def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """Return what has happened, without the trace of a remote call."""
+    reason = getattr(error, "cause", None) or error
+    return next((line.strip(" .") for line in str(reason).splitlines() if line.strip()), type(reason).__name__)
 
 
 def check_shards(shards: int | None) -> None:

@@ -207,7 +207,8 @@ def _train(run: Run, start_again: Callable[[], None], losses: int = 0) -> Model:
         return finalize(run)
     except WorkersLostError as error:
         if losses == _MAX_LOSSES:
-            raise
+            often = f"{error}, {losses + 1} times: look at the memory and the logs of its machines"
+            raise WorkersLostError(often) from error
         run.say(f"{error}: training goes on from the last checkpoint")
     start_again()
     return _train(run, start_again, losses + 1)
