@@ -110,6 +110,21 @@ def documents(path: Path, columns: Columns) -> Iterator[tuple[Any, tuple[str | N
             yield document_id, error
 
 
+def predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a Parquet file that `lightdxml predict` wrote, with their numbers."""
+    with _opened(path) as table:
+        kinds = {field.name: str(field.type) for field in table.schema}
+        lists = [kinds.get(name, "") for name in ("labels", "scores")]
+        if "id" not in kinds or not all(kind.startswith("list<") for kind in lists):
+            found = f"the columns {shortened(', '.join(kinds))}"
+            raise DataError(path, found, "`id` and the lists `labels` and `scores`, as `lightdxml predict` writes them")
+        number = 0
+        for batch in table.batches:
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+
+
 def n_rows(path: Path) -> int:
     """Return the number of rows of a Parquet file, which it states: they are not read."""
     with _opened(path) as table:
