@@ -15,7 +15,8 @@ from tests.support.commands import run
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS
 
-pytestmark = pytest.mark.filterwarnings("ignore::Warning")
+# Ray Data warns of its own settings.
+pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
 NAMES = [["cat"], ["dog"], ["cat", "dog"], []] * 10
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lightdxml.data import arrow, files, stream
 from lightdxml.data.errors import DataError, shortened
 from lightdxml.data.options import ReadOptions
-from lightdxml.data.stream import Batch, TextForm
+from lightdxml.data.stream import Batch, Pending, TextForm
 
 # Files of other programs about a folder, such as Spark's `_SUCCESS`, begin like this.
 _NOT_DATA = (".", "_")
@@ -84,40 +84,41 @@ class Corpus:
     def _count(self, file: Path) -> int:
         if self.n_features is None and self.form == "auto" and arrow.is_parquet(file):
             return arrow.n_rows(file)
-        return sum(len(batch.ids) for batch in self._read(file))
+        return sum(one.n_documents for one in self._pending(file))
 
     def batches(self, span: Span | None = None, counts: Sequence[int] = ()) -> Iterator[Batch]:
         """Yield documents in order: all or, given the numbers of documents of all files, those of a span."""
         if span is None:
             for file in self.files():
-                yield from self._read(file)
+                yield from (one.read() for one in self._pending(file))
             return
         first = 0
         for file, count in zip(self.files(), counts, strict=True):
             start, stop = max(0, span.start - first), min(count, span.stop - first)
             if start < stop:
-                yield from _cut(self._read(file), start, stop)
+                yield from _cut(self._pending(file), start, stop)
             first += count
 
-    def _read(self, file: Path) -> Iterator[Batch]:
+    def _pending(self, file: Path) -> Iterator[Pending]:
         with stream.opened(file) as source:
             if self.n_features is None:
-                yield from stream.text_batches(file, source, self.options, self.form)
+                yield from stream.pending_texts(file, source, self.options, self.form)
             else:
-                yield from stream.feature_batches(file, source, self.n_features)
+                yield from stream.pending_features(file, source, self.n_features)
 
 
-def _cut(batches: Iterator[Batch], start: int, stop: int) -> Iterator[Batch]:
+def _cut(batches: Iterator[Pending], start: int, stop: int) -> Iterator[Batch]:
     """Yield the documents from a number on and before another; what follows is not read."""
     first = 0
-    for batch in batches:
-        after = first + len(batch.ids)
+    for one in batches:
+        after = first + one.n_documents
         if after > start:
-            low, high = max(start, first) - first, min(stop, after) - first
-            errors: Mapping[int, DataError] = {
-                place - low: error for place, error in batch.errors.items() if low <= place < high
-            }
-            yield Batch(batch.documents[low:high], batch.ids[low:high], errors)
+            yield _slice(one.read(), max(start, first) - first, min(stop, after) - first)
         if after >= stop:
             return
         first = after
+
+
+def _slice(batch: Batch, start: int, stop: int) -> Batch:
+    errors = {place - start: error for place, error in batch.errors.items() if start <= place < stop}
+    return Batch(batch.documents[start:stop], batch.ids[start:stop], errors)
