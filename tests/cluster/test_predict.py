@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from lightdxml import LightDXML
+from lightdxml.cli.parts import Worker, _manifest, _prepare
+from lightdxml.cli.predicting import Request, Work
 from lightdxml.cluster.connection import connect
 from lightdxml.data.predicted import MANIFEST
 from tests.support.commands import run
@@ -46,8 +48,6 @@ def test_parts_are_those_of_one_machine_and_missing_ones_are_made_again(folder: 
     predict(folder, "--ray", "local", "--out", out)
     assert parts[1].read_text() in whole
     assert parts[2].read_text() == "there\n"
-    predict(folder, "--ray", "local", "--out", out, "--parts", 2, "--force")
-    assert "".join(part.read_text() for part in sorted(out.glob("part-*"))) == whole
 
 
 def test_an_error_of_a_worker_is_one_sentence_and_other_parts_stay(folder: Path, tmp_path: Path) -> None:
@@ -56,6 +56,12 @@ def test_an_error_of_a_worker_is_one_sentence_and_other_parts_stay(folder: Path,
     with pytest.raises(ValueError, match=r"bad\.jsonl, line 2: found"):
         run("predict", folder / "model", bad, "--ray", "local", "--out", tmp_path / "out", "--parts", 2)
     assert not (tmp_path / "out" / "part-00001.jsonl").exists()
+
+
+def test_a_worker_refuses_a_model_that_was_replaced(folder: Path) -> None:
+    request = Request(folder / "model", folder / "documents.jsonl", "jsonl")
+    with pytest.raises(ValueError, match="is another model now: predict all parts again with --force"):
+        Worker(request, "checksum of before", [23], 1)
 
 
 @pytest.fixture
@@ -69,17 +75,16 @@ def begun(folder: Path, tmp_path: Path) -> Path:
 
 
 def manifest_of(folder: Path) -> dict[str, object]:
-    from lightdxml.cli.parts import _manifest
-    from lightdxml.cli.predicting import Request, Work
-
     request = Request(folder / "model", folder / "documents.jsonl", "jsonl")
     return {**_manifest(request, Work(request).corpus, 23), "parts": 1}
 
 
-def test_the_same_command_again_does_nothing(folder: Path, begun: Path) -> None:
+def test_the_same_command_again_does_nothing_but_tidy_up(folder: Path, begun: Path) -> None:
     before = (begun / "part-00000.jsonl").stat().st_mtime_ns
+    (begun / ".part-00000.jsonl.0123.part").touch()
     predict(folder, "--ray", "nowhere", "--out", begun)
     assert (begun / "part-00000.jsonl").stat().st_mtime_ns == before
+    assert sorted(path.name for path in begun.iterdir()) == ["part-00000.jsonl", MANIFEST]
 
 
 def test_a_folder_of_other_predictions_is_refused(folder: Path, begun: Path, tmp_path: Path) -> None:
@@ -100,6 +105,14 @@ def test_a_folder_of_other_predictions_is_refused(folder: Path, begun: Path, tmp
     (begun / MANIFEST).unlink()
     with pytest.raises(ValueError, match="holds something other than predictions"):
         predict(folder, "--ray", "local", "--out", begun, "--force")
+
+
+def test_force_removes_earlier_predictions_and_nothing_else(folder: Path, begun: Path) -> None:
+    (begun / "notes.txt").touch()
+    manifest = manifest_of(folder)
+    assert _prepare(begun, manifest, 2, force=True) == 2
+    assert sorted(path.name for path in begun.iterdir()) == ["notes.txt", MANIFEST]
+    assert json.loads((begun / MANIFEST).read_text()) == {**manifest, "parts": 2}
 
 
 def test_predictions_that_lack_parts_are_not_evaluated(folder: Path, begun: Path) -> None:

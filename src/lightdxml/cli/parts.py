@@ -80,8 +80,13 @@ class Job:
 class Worker:
     """What each process of a cluster runs: it loads the model once, and predicts one part after the other."""
 
-    def __init__(self, request: Request, counts: Sequence[int], n_jobs: int) -> None:
+    def __init__(self, request: Request, checksum: str, counts: Sequence[int], n_jobs: int) -> None:
+        from lightdxml.model import store
+
         self._work, self._counts = Work(request, n_jobs), counts
+        # A model may learn, or be trained again, while parts are predicted.
+        if store.checksum(request.model) != checksum:
+            raise ValueError(f"{request.model} is another model now: predict all parts again with --force")
 
     def __call__(self, job: Job) -> None:
         """Predict a part."""
@@ -113,8 +118,16 @@ def predict_on_ray(
         note(f"{parts - len(missing):,} of {parts:,} parts are in {out} already")
     if missing:
         cpus = max(1, n_jobs or 1)
-        _run(call_in_actors(address, partial(Worker, request, counts, cpus), missing, cpus), parts, len(missing))
+        create = partial(Worker, request, manifest["model"], counts, cpus)
+        _run(call_in_actors(address, create, missing, cpus), parts, len(missing))
+    _remove_unfinished(out)
     note(f"{out} has the predictions for {n_documents:,} documents in {parts:,} parts")
+
+
+def _remove_unfinished(out: Path) -> None:
+    """Remove what workers left that were killed while they wrote: all parts are there."""
+    for path in out.glob(".part-*.part"):
+        path.unlink(missing_ok=True)
 
 
 def _run(done: Any, parts: int, missing: int) -> None:
@@ -133,9 +146,11 @@ def _default_parts(n_documents: int) -> int:
 
 def _manifest(request: Request, corpus: Corpus, n_documents: int) -> dict[str, Any]:
     """Return what the predictions depend on."""
+    from lightdxml.data import arrow
     from lightdxml.model.store import checksum
 
-    data = corpus.files() if request.other is None else [*corpus.files(), request.other]
+    data = arrow.files(request.file) if arrow.is_saved(request.file) else corpus.files()
+    data = data if request.other is None else [*data, request.other]
     return {
         "format": _FORMAT,
         "model": checksum(request.model),
