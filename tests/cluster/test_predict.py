@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from lightdxml import LightDXML
-from lightdxml.cli.parts import Worker, _manifest, _prepare
+from lightdxml.cli.parts import MANIFEST, Worker, _manifest, _prepare
 from lightdxml.cli.predicting import Request, Work
 from lightdxml.cluster.connection import connect
-from lightdxml.data.predicted import MANIFEST
 from tests.support.commands import run
 from tests.support.configs import PAPER
 from tests.support.data import TEXTS

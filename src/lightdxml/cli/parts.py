@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from lightdxml.cli.output import errors, note
 from lightdxml.cli.predicting import Request, Work
 from lightdxml.cli.predictions import check_target
-from lightdxml.data.predicted import MANIFEST
 
 if TYPE_CHECKING:
     from lightdxml.data.corpus import Corpus, Span
 
+# What predictions in a folder depend on.
+MANIFEST = "predictions.json"
 _FORMAT = 1
 _PART = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 # A part takes some seconds. Their number depends on nothing but the data: another cluster can go on.

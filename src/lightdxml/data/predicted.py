@@ -10,8 +10,6 @@ from lightdxml.data.errors import DataError
 from lightdxml.data.files import base_name, entries, first_line
 from lightdxml.data.scores import ScoredDocument, ScoredLabel
 
-# What predictions in a folder depend on: see `lightdxml.cli.parts`.
-MANIFEST = "predictions.json"
 _ENDINGS = (".jsonl", ".parquet")
 _FORM = "predictions as `lightdxml predict --to jsonl` or `--to parquet` writes them"
 
