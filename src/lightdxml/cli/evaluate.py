@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from lightdxml.cli.decisions import (
     ByFrequency,
     Grid,
@@ -14,13 +19,13 @@ from lightdxml.cli.decisions import (
     show_decisions,
     write_per_label,
 )
+from lightdxml.cli.evaluate_predictions import check_no_options, evaluate_predictions, show_metrics
 from lightdxml.cli.examples import show_examples
 from lightdxml.cli.measure import (
     CUTS,
     DEEP,
     DEPTH,
     Measured,
-    cuts_up_to,
     measure,
     note_gaps,
     warn_of_training_documents,
@@ -29,7 +34,6 @@ from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_option
 from lightdxml.cli.output import (
     Cutoff,
     Json,
-    ModelFolder,
     NJobs,
     Source,
     Tail,
@@ -44,7 +48,14 @@ from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, 
 
 @with_reading
 def run(
-    model: ModelFolder,
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL",
+            help="Folder of a trained model; or predictions: a file that `predict` wrote, or a folder of its parts.",
+            show_default=False,
+        ),
+    ],
     data: Source,
     k: Cutoff = CUTS[-1],
     tail: Tail = 0.0,
@@ -77,12 +88,22 @@ def run(
 
     With `--with`, predictions are blended with those of another system.
 
+    Predictions in files (JSON Lines or Parquet) are measured without their model, by the ids of documents or, without
+    ids, by their order. PSP, PSnDCG and macro-F1 need DATA with a train and a test part.
+
     Example: `lightdxml evaluate my-model see-also`
     """
     from lightdxml.data import load as load_data
+    from lightdxml.data.predicted import is_predictions
     from lightdxml.estimator import load as load_model
     from lightdxml.model.model import check_tail
+    from lightdxml.model.store import is_model
 
+    if is_predictions(model) and not is_model(model):
+        options = (tail, threshold, by_frequency, grid, per_label, include, exclude, include_branch, exclude_branch)
+        check_no_options(model, *options, other, weight)
+        evaluate_predictions(model, data, reading, k, json=json)
+        return
     check_tail(tail)
     check_options(other, weight, tail, threshold)
     if threshold is not None:
@@ -108,14 +129,9 @@ def run(
         size["milliseconds_per_document"] = found.milliseconds
         print_json({**size, **found.metrics, **decisions.as_json(), "recall_by_training_documents": groups})
         return
-    cuts = cuts_up_to(k)
-    rows = [
-        [name, *(f"{found.metrics[f'{name}@{cut}']:.2f}" for cut in cuts), ""]
-        for name in ("P", "nDCG", "PSP", "PSnDCG", "R", "RP", "coverage", "macro-F1")
-        if f"{name}@1" in found.metrics
-    ]
-    title = f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document"
-    print_table(title, ("%", *(f"@{cut}" for cut in cuts), ""), rows)
+    show_metrics(
+        f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document", found.metrics, k
+    )
     say(
         f"R-precision: {found.metrics['R-precision']:.2f} %. "
         f"Calibration error (ECE) of the first {k} scores: {decisions.calibration_error:.3f}."

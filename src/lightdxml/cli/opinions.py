@@ -67,8 +67,12 @@ def note_missing(opinions: Opinions, missing: int, n_documents: int) -> None:
     if n_documents and missing == n_documents:
         raise ValueError(f"{opinions.path} has none of the {n_documents:,} documents: check that it has their ids")
     if missing:
-        which = f"{missing:,} of {n_documents:,} documents"
-        note(f"{opinions.path} has no scores for {which}: they keep the model's scores")
+        _note_missing(opinions, missing, n_documents)
+
+
+def _note_missing(opinions: Opinions, missing: int, n_documents: int) -> None:
+    which = f"{missing:,} of {n_documents:,} documents"
+    note(f"{opinions.path} has no scores for {which}: they keep the model's scores")
 
 
 class SecondOpinion:
@@ -76,12 +80,18 @@ class SecondOpinion:
 
     def __init__(self, opinions: Opinions, weight: float) -> None:
         self._opinions, self._weight = opinions, weight
-        self._documents = self._missing = 0
+        self._first = self._documents = self._missing = 0
+        self._is_part = False
 
     @classmethod
     def of(cls, path: Path | None, weight: float | None, model: Model, rules: Rules) -> SecondOpinion | None:
         """Return what the options ask for; None without them."""
         return None if path is None or weight is None else cls(read_opinions(path, model, rules), weight)
+
+    def begin_at(self, first: int, total: int) -> None:
+        """Take the documents from a number on, of so many in total: the next ones are a part of them."""
+        self._opinions.check_count(total)
+        self._first, self._documents, self._missing, self._is_part = first, 0, 0, True
 
     def depth(self, k: int) -> int:
         """Return how many labels the model must rank for k blended ones."""
@@ -93,11 +103,14 @@ class SecondOpinion:
         """Return the k best labels of both systems for the next documents."""
         from lightdxml.model.opinions import combine
 
-        places = self._opinions.places(ids, len(ours[0]), self._documents)
+        places = self._opinions.places(ids, len(ours[0]), self._first + self._documents)
         self._documents += len(places)
         self._missing += int((places < 0).sum())
         return combine(ours, self._opinions.of(places), self._weight, k)
 
     def note_missing(self) -> None:
-        """Say how many documents had no scores."""
-        note_missing(self._opinions, self._missing, self._documents)
+        """Say how many documents had no scores; these may be all of a part."""
+        if not self._is_part:
+            note_missing(self._opinions, self._missing, self._documents)
+        elif self._missing:
+            _note_missing(self._opinions, self._missing, self._documents)

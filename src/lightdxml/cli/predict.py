@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 import typer
 
-from lightdxml.cli.decisions import ByFrequency, Least, Threshold, parse_threshold
-from lightdxml.cli.opinions import SecondOpinion, With, WithWeight, check_options
-from lightdxml.cli.output import ModelFolder, NJobs, Tail, note, warn
-from lightdxml.cli.predictions import To, check_target, form_of, writing
-from lightdxml.cli.reading import Reading, reading_for, with_reading
-from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch, rules_of
+from lightdxml.cli.decisions import ByFrequency, Threshold
+from lightdxml.cli.opinions import With, WithWeight
+from lightdxml.cli.output import ModelFolder, NJobs, Tail, note
+from lightdxml.cli.parts import check_distributed, parse_part, predict_on_ray, write_part
+from lightdxml.cli.predicting import Request, Work
+from lightdxml.cli.predictions import To, check_target, form_of
+from lightdxml.cli.reading import Reading, with_reading
+from lightdxml.cli.rules import Exclude, ExcludeBranch, Include, IncludeBranch
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lightdxml.data.errors import DataError
-
-# Documents that cannot be read of which each is named.
-_WARNINGS = 10
+_PANEL = "Parts and clusters"
+_parts = partial(typer.Option, rich_help_panel=_PANEL, show_default=False)
 
 
 @with_reading
@@ -32,7 +29,9 @@ def run(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="File of documents; `-` reads them from standard input.", show_default=False
+            metavar="FILE",
+            help="File of documents, or folder of such files; `-` reads standard input.",
+            show_default=False,
         ),
     ],
     k: Annotated[
@@ -52,9 +51,29 @@ def run(
         typer.Option(help="Format of predictions: `text` (default), `jsonl`, `csv` or `parquet`.", show_default=False),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write. Default: standard output.", metavar="FILE", show_default=False)
+        Path | None,
+        typer.Option(
+            help="File to write, with `--ray` folder. Default: standard output.", metavar="FILE", show_default=False
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="The same as `--to jsonl`.")] = False,
+    part: Annotated[
+        str | None,
+        _parts(help="Predict one of several parts of the documents: `3/8` is the third of eight.", metavar="I/N"),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        _parts(
+            help="Predict on a Ray cluster: its address, such as `auto` or `head:6379`, or `local` for this machine.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    parts: Annotated[
+        int | None, _parts(help="Files to write with `--ray`. Default: one per 4,096 documents, up to 1,000.", min=1)
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Predict again what is there already.", rich_help_panel=_PANEL)
+    ] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
     include: Include = None,
@@ -85,66 +104,38 @@ def run(
     If a document cannot be read, those before it are predicted. With `--on-error skip`, those after it are too: its
     answer is an empty line, or in JSON an object with `error`.
 
+    The outputs of all parts (`--part 1/8` to `--part 8/8`), one after the other, are those of all documents. A part
+    whose file is there is not predicted again.
+
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
-    from lightdxml.data import stream
-    from lightdxml.data.cells import SEPARATOR
-    from lightdxml.data.options import ReadOptions
-    from lightdxml.model.model import check_tail
-    from lightdxml.model.thresholds import DEPTH
-    from lightdxml.predictor import DEFAULT_K, Predictor
-
     if json and to not in (None, "jsonl"):
         raise ValueError(f"--json is the same as --to jsonl, and --to is {to}: give one of them")
-    form_of_output: To = "jsonl" if json else to or form_of(out)
-    check_target(form_of_output, file, out)
-    ReadOptions(**reading)
+    written: To | None = "jsonl" if json else to
+    if written is None:
+        written = form_of(out) if ray is None else "jsonl"
+    request = Request(
+        model, file, written, k, threshold, by_frequency, form, tail, include, exclude, include_branch, exclude_branch,
+        other, weight, on_error, reading,
+    )  # fmt: skip
     _check_file(model, file)
-    if threshold is not None:
-        parse_threshold(threshold)
-    check_tail(tail)
-    check_options(other, weight, tail, threshold)
-    predictor = Predictor.load(model, n_jobs=n_jobs)
-    trained = predictor.model
-    rules = rules_of(trained, include, exclude, include_branch, exclude_branch)
-    second = SecondOpinion.of(other, weight, trained, rules)
-    limit = k or (DEFAULT_K if threshold is None else DEPTH)
-    found = Least.of(trained, threshold, by_frequency, trained.n_labels)
-    least = None if found is None else found.of_label.astype(np.float32).tolist()
-    options = ReadOptions(**reading_for(trained, reading))
-    with (
-        stream.opened(file) as source,
-        writing(form_of_output, out, trained, options.label_separator or SEPARATOR) as write,
-    ):
-        batches = (
-            stream.feature_batches(file, source, trained.n_features)
-            if trained.vectorizer is None
-            else stream.text_batches(file, source, options, form)
-        )
-        predicted, skipped = 0, _Skipped()
-        for batch in stream.until_error(batches) if on_error == "stop" else batches:
-            predicted += len(batch.ids)
-            ids = ["" if one is None else str(one) for one in batch.ids]
-            depth = limit if second is None else second.depth(limit)
-            labels, scores = predictor.rank(batch.documents, depth, tail=tail, ids=ids, **rules)
-            if second is not None:
-                labels, scores = second.combine((labels, scores), batch.ids, limit)
-            rows = [
-                [
-                    (j, score)
-                    for j, score in zip(row, values, strict=True)
-                    if j >= 0 and (least is None or score >= least[j])
-                ]
-                for row, values in zip(labels.tolist(), scores.tolist(), strict=True)
-            ]
-            errors = {place: str(error) for place, error in batch.errors.items()}
-            write(batch.ids, [[] if i in errors else row for i, row in enumerate(rows)], errors)
-            skipped.warn_of(batch.errors.values())
-        skipped.note_rest()
-    if predicted == 0:
-        note(f"{file} has no documents")
-    elif second is not None:
-        second.note_missing()
+    request.check()
+    if ray is not None:
+        check_distributed(request, out, part)
+        assert out is not None
+        predict_on_ray(request, ray, out, parts, n_jobs, force=force)
+        return
+    if parts is not None:
+        raise ValueError("--parts is for a Ray cluster: give --ray ADDRESS, or one part of several as --part 1/8")
+    check_target(written, file, out)
+    chosen = None if part is None else parse_part(part)
+    if chosen is not None and out is not None and out.exists() and not force:
+        note(f"{out} is there already: part {part} is not predicted again; --force does")
+        return
+    work = Work(request, n_jobs)
+    n_documents = work.write(out) if chosen is None else write_part(work, out, *chosen)
+    if n_documents == 0:
+        note(f"{file} has no documents" if chosen is None else f"part {part} of {file} has no documents")
 
 
 def _check_file(model: Path, file: Path) -> None:
@@ -152,22 +143,3 @@ def _check_file(model: Path, file: Path) -> None:
     if str(file) != "-" and not os.path.lexists(file):
         command = shlex.join(["lightdxml", "predict", str(model), "-"])
         raise ValueError(f"there is no file {file}; if it is a text: echo {shlex.quote(str(file))} | {command}")
-
-
-class _Skipped:
-    """Documents that cannot be read: the first ones are named, the others counted."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def warn_of(self, errors: Iterable[DataError]) -> None:
-        """Warn of documents."""
-        for error in errors:
-            self.count += 1
-            if self.count <= _WARNINGS:
-                warn(f"{error}; skipped")
-
-    def note_rest(self) -> None:
-        """Say how many documents were skipped without a warning."""
-        if self.count > _WARNINGS:
-            warn(f"{self.count - _WARNINGS:,} more documents that cannot be read were skipped")

@@ -24,10 +24,11 @@ _LARGEST_JSON = 1 << 26
 
 
 class _Table(NamedTuple):
-    """A file: its schema, and its rows in batches."""
+    """A file: its schema, its rows in batches, and how many they are, if the file states it."""
 
     schema: Any
     batches: Iterator[Any]
+    n_rows: int | None = None
 
 
 def is_parquet(path: Path) -> bool:
@@ -109,6 +110,28 @@ def documents(path: Path, columns: Columns) -> Iterator[tuple[Any, tuple[str | N
             yield document_id, error
 
 
+def predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a Parquet file that `lightdxml predict` wrote, with their numbers."""
+    with _opened(path) as table:
+        kinds = {field.name: str(field.type) for field in table.schema}
+        lists = [kinds.get(name, "") for name in ("labels", "scores")]
+        if "id" not in kinds or not all(kind.startswith("list<") for kind in lists):
+            found = f"the columns {shortened(', '.join(kinds))}"
+            raise DataError(path, found, "`id` and the lists `labels` and `scores`, as `lightdxml predict` writes them")
+        number = 0
+        for batch in table.batches:
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
+
+
+def n_rows(path: Path) -> int:
+    """Return the number of rows of a Parquet file, which it states: they are not read."""
+    with _opened(path) as table:
+        assert table.n_rows is not None
+        return table.n_rows
+
+
 def has_cells(path: Path, columns: Columns) -> bool:
     """Return whether the labels of a document are one string, and not a list."""
     with _opened(path) as table:
@@ -147,7 +170,7 @@ def _opened(path: Path) -> Iterator[_Table]:
     try:
         if is_parquet(path):
             with pq.ParquetFile(path) as file:
-                yield _Table(file.schema_arrow, file.iter_batches(_BATCH_ROWS))
+                yield _Table(file.schema_arrow, file.iter_batches(_BATCH_ROWS), file.metadata.num_rows)
         else:
             with pa.memory_map(str(path)) as source, pa.ipc.open_stream(source) as reader:
                 yield _Table(reader.schema, iter(reader))

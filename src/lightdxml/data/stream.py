@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, dropwhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, cast
@@ -45,6 +46,21 @@ class Batch:
     documents: Texts | csr_matrix
     ids: list[Any]
     errors: Mapping[int, DataError] = field(default_factory=dict)
+
+
+class Pending(NamedTuple):
+    """A batch of so many documents that are parsed when they are needed, if that can wait."""
+
+    n_documents: int
+    read: Callable[[], Batch]
+
+
+def _at_once(batches: Iterable[Batch]) -> Iterator[Pending]:
+    return (Pending(len(batch.ids), partial(_same, batch)) for batch in batches)
+
+
+def _same(batch: Batch) -> Batch:
+    return batch
 
 
 def until_error(batches: Iterable[Batch]) -> Iterator[Batch]:
@@ -91,9 +107,16 @@ def text_batches(
     >>> list(batch.documents)
     ['a cat', '', 'a dog']
     """
+    return (one.read() for one in pending_texts(path, stream, options, form))
+
+
+def pending_texts(
+    path: Path, stream: BinaryIO, options: ReadOptions = _DEFAULT, form: TextForm = "auto"
+) -> Iterator[Pending]:
+    """Yield the batches of `text_batches`: those of JSON Lines can be counted and left out without parsing them."""
     columns = options.columns
     if form == "auto" and (arrow.is_parquet(path) or arrow.is_saved(path)):
-        yield from _arrow_batches(path, columns)
+        yield from _at_once(_arrow_batches(path, columns))
         return
     chunks = _decoded_chunks(path, stream, options.encoding)
     seen: list[list[Line]] = []
@@ -110,10 +133,9 @@ def text_batches(
     if form == "jsonl":
         yield from _json_batches(path, chunks, columns)
     elif form == "csv":
-        yield from _table_batches(path, chunks, first[0] if first else "", columns)
+        yield from _at_once(_table_batches(path, chunks, first[0] if first else "", columns))
     else:
-        for lines in chunks:
-            yield _plain_batch(lines)
+        yield from _at_once(map(_plain_batch, chunks))
 
 
 def _plain_batch(lines: list[Line]) -> Batch:
@@ -133,11 +155,15 @@ def _detect_form(path: Path, first: list[str], columns: Columns) -> TextForm:
     return "csv" if is_table else "lines"
 
 
-def _json_batches(path: Path, chunks: Iterable[list[Line]], columns: Columns) -> Iterator[Batch]:
+def _json_batches(path: Path, chunks: Iterable[list[Line]], columns: Columns) -> Iterator[Pending]:
     for lines in chunks:
-        documents = [_json_document(path, line, columns) for line in lines if line.text.strip()]
-        if documents:
-            yield _batch(documents)
+        kept = [line for line in lines if line.text.strip()]
+        if kept:
+            yield Pending(len(kept), partial(_json_batch, path, kept, columns))
+
+
+def _json_batch(path: Path, lines: list[Line], columns: Columns) -> Batch:
+    return _batch([_json_document(path, line, columns) for line in lines])
 
 
 def _json_document(path: Path, line: Line, columns: Columns) -> _Document:
@@ -248,6 +274,11 @@ def _batch(documents: list[_Document]) -> Batch:
     texts = Texts([one.body for one in documents], [one.title for one in documents])
     errors = {i: one.error for i, one in enumerate(documents) if one.error is not None}
     return Batch(texts, [one.id for one in documents], errors)
+
+
+def pending_features(path: Path, stream: BinaryIO, n_features: int) -> Iterator[Pending]:
+    """Yield the batches of `feature_batches`."""
+    return _at_once(feature_batches(path, stream, n_features))
 
 
 def feature_batches(path: Path, stream: BinaryIO, n_features: int) -> Iterator[Batch]:

@@ -102,6 +102,11 @@ def stamp(folder: Path) -> tuple[int, int]:
     return found.st_ino, found.st_mtime_ns
 
 
+def checksum(folder: Path) -> str:
+    """Return the checksum of a model's manifest, which has the checksums of its other files."""
+    return sha256(map_file(locate(folder, is_model) / _MANIFEST))
+
+
 def save(
     model: Model,
     folder: Path,
