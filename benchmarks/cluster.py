@@ -1,9 +1,8 @@
-"""Training on Ray against training on threads: `python benchmarks/cluster.py overhead|steps|plan`.
+"""Training on Ray against training on threads: `python benchmarks/cluster.py overhead|steps`.
 
 `overhead SET ...` trains data sets in one process on threads, and on Ray on this machine, and prints seconds of each
 and the ratio, after both have started and compiled everything. `steps` trains batches of the paper's classifier with
-its parts in one to eight processes: seconds and bytes per step, beside what an empty call takes. `plan` reads the
-figures of both and prints what the cost model of docs/cluster.md predicts for larger data on more nodes.
+its parts in one to eight processes: seconds and bytes per step, beside what an empty call takes.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,12 @@ def scaled(factors: NDArray[np.float64], item: int) -> float:
     return float(factors[item]) * item
 
 
+def slow(_: None, item: int) -> int:
+    # Long enough that no thread takes all items.
+    time.sleep(0.01)
+    return item
+
+
 def failing(_: None, item: int) -> int:
     if item == 3:
         raise ValueError("item 3 cannot be done")
@@ -106,7 +113,7 @@ def test_progress_may_stop_the_work(executor: Executor) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        executor.map(scaled, np.ones(10), list(range(10)), after=stop)
+        executor.map(slow, None, list(range(10)), after=stop)
     assert executor.map(scaled, np.ones(10), [2]) == [2.0]
 
 

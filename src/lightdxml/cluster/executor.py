@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ A = TypeVar("A")
 _PER_CPU = 4
 # How often `after` is called while results are awaited.
 _SECONDS = 0.2
+# What a task should take at least.
+_TASK_SECONDS = 0.1
 _numbers = itertools.count()
 
 
@@ -64,20 +67,23 @@ class RayExecutor:
         """Call the function in a task per item."""
         common = self._sent.pack((function, shared))
         key = next(_numbers)
-        waiting, running, results = deque(enumerate(items)), dict[Any, int](), dict[int, R]()
-        at_once = max(1, self.ranges // 2)
+        waiting, running, results = deque(enumerate(items)), dict[Any, list[int]](), dict[int, R]()
+        at_once, seconds = max(1, self.ranges // 2), 0.0
         # A few at a time: those that run when the work is stopped go on to their end. A task that is canceled may leave
         # its process with half a module.
         while waiting or running:
             while waiting and len(running) < at_once:
-                i, item = waiting.popleft()
-                running[_task.remote(key, common.content, item, *common.arrays)] = i
+                size = _items_per_task(len(waiting), at_once, seconds / max(1, len(results)))
+                numbers, some = zip(*(waiting.popleft() for _ in range(size)), strict=True)
+                running[_task.remote(key, common.content, some, *common.arrays)] = list(numbers)
             done, _ = ray.wait(list(running), timeout=_SECONDS, fetch_local=False)
             for ref in done:
-                i = running.pop(ref)
-                results[i] = _result(ref)
-                if each is not None:
-                    each(i, results[i])
+                found, took = _result(ref)
+                seconds += took
+                for i, result in zip(running.pop(ref), found, strict=True):
+                    results[i] = result
+                    if each is not None:
+                        each(i, result)
             if after is not None:
                 after(len(results))
         return [results[i] for i in range(len(items))]
@@ -128,10 +134,24 @@ class _InActors(Generic[P]):
 
 
 @ray.remote(num_cpus=1, max_retries=-1)
-def _task(key: int, common: bytes, item: Any, *arrays: NDArray[Any]) -> Any:
+def _task(key: int, common: bytes, items: Sequence[Any], *arrays: NDArray[Any]) -> tuple[list[Any], float]:
+    """Return the results of some items, and how many seconds they took."""
     function, shared = _unpacked(key, common, arrays)
+    start = time.perf_counter()
     with parallel.use_threads(1):
-        return function(shared, item)
+        return [function(shared, item) for item in items], time.perf_counter() - start
+
+
+def _items_per_task(waiting: int, at_once: int, seconds: float) -> int:
+    """Return how many of the waiting items to give to a task, by the seconds of an item so far; 0 if none is done.
+
+    A call takes some milliseconds: short items go together. At the end all tasks get some.
+
+    >>> _items_per_task(100, 8, 0.0), _items_per_task(100, 8, 0.01), _items_per_task(100, 8, 5.0)
+    (1, 10, 1)
+    """
+    wanted = 1 if not seconds else round(_TASK_SECONDS / seconds)
+    return max(1, min(wanted, waiting // at_once))
 
 
 # The latest values that this process has unpacked: one call of `map` has many tasks.
