@@ -117,9 +117,9 @@ def test_files_without_documents_are_left_out_unless_all_are(tmp_path: Path, exe
         ({"train-0__csv": CSV, "train-1__jsonl": JSONL}, "several files for train: train-0.csv and train-1.jsonl"),
         ({"train__csv": CSV, "train-1__csv": CSV}, "files of one format whose names differ in a number"),
         ({"train-1__csv": CSV, "train-1__csv__gz": CSV}, "several files for train"),
-        ({"train-0-of-3__csv": CSV, "train-1-of-3__csv": CSV}, "2 files (train-0-of-3.csv, train-1-of-3.csv), expected 3"),
+        ({"train-0-of-3__csv": CSV, "train-1-of-3__csv": CSV}, "(train-0-of-3.csv, train-1-of-3.csv), expected 3"),
         ({"train-0__txt": XC_TEXT, "train-1__txt": "1 4 4\n3 2:1\n"}, "train-1.txt: found a header with 4 features"),
-        ({"train-0__txt": XC_TEXT, "train-1__txt": "1 3 9\n3 2:1\n"}, "header with 9 labels, expected 4, as in train-0.txt"),
+        ({"train-0__txt": XC_TEXT, "train-1__txt": "1 3 9\n3 2:1\n"}, "9 labels, expected 4, as in train-0.txt"),
         ({"train-0__jsonl": JSONL, "train-1__jsonl": JSONL + "{"}, "train-1.jsonl, line 3: found"),
     ],
 )  # fmt: skip

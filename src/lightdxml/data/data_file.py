@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lightdxml.data import annif, annif_txt, arrow, jsonl, table, xc_text
-from lightdxml.data.dataset import Split
+from lightdxml.data.dataset import Split, Texts
 from lightdxml.data.detect import Format
 from lightdxml.data.errors import DataError
 from lightdxml.data.files import reading_bytes
@@ -77,3 +77,8 @@ class DataFile(NamedTuple):
             return jsonl.read_xc(path, options.encoding)
         X, Y = xc_text.read_labeled(path)
         return Split(Y=Y, X=X)
+
+    def read_texts(self) -> Texts | None:
+        """Read the texts, wherever this process runs; None if there are features instead."""
+        self.check_there()
+        return self.read(LabelIndex()).texts

@@ -106,12 +106,8 @@ def _folders_of_files(folder: Path) -> dict[Part, list[Path]]:
     """Return the data files of sub-folders, such as `train/part-0.jsonl`, by the parts that the folders' names say."""
     parts: dict[Part, list[Path]] = {}
     for path in entries(folder):
-        if (
-            path.is_dir()
-            and not path.name.startswith(".")
-            and (part := part_of(path))
-            and not annif_txt.holds_documents(path)
-        ):
+        part = part_of(path)
+        if part and path.is_dir() and not path.name.startswith(".") and not annif_txt.holds_documents(path):
             found = _by_names(path)
             parts.setdefault(part, []).extend(sorted([*found.parts.get(part, []), *found.others]))
     return {part: paths for part, paths in parts.items() if paths}

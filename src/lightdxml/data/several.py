@@ -45,7 +45,7 @@ def may_belong_together(folder: Path, paths: Sequence[Path]) -> bool:
 def are_numbered(paths: Sequence[Path]) -> bool:
     """Return whether the names of files differ only in their numbers.
 
-    >>> are_numbered([Path("train-1.csv"), Path("train-2.csv.gz")]), are_numbered([Path("train.csv"), Path("train-2.csv")])
+    >>> are_numbered([Path("train-1.csv"), Path("train-2.csv.gz")]), are_numbered([Path("a.csv"), Path("a-2.csv")])
     (True, False)
     """
     return len({_NUMBER.sub("#", base_name(path)) for path in paths}) == 1

@@ -5,15 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast, overload
+from typing import TYPE_CHECKING, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lightdxml.data.data_file import DataFile
 from lightdxml.data.dataset import Texts
 from lightdxml.data.errors import DataError
-from lightdxml.data.labels import LabelIndex
+
+if TYPE_CHECKING:
+    from lightdxml.data.data_file import DataFile
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,7 @@ class FilePart:
 
     def read(self) -> Texts:
         """Read the texts."""
-        self.file.check_there()
-        found = self.file.read(LabelIndex()).texts
+        found = self.file.read_texts()
         n = 0 if found is None else len(found)
         if found is None or n != self.n_documents:
             expected = f"{self.n_documents:,}, as before: files must not change while they are used"
@@ -55,8 +55,8 @@ class FilePart:
 class TextFiles(Texts):
     """The texts of documents in several files, of which no more than one is in memory at a time.
 
-    They are a sequence as others are. Texts in ascending order are read fast: each file is read once. Whoever can work on
-    files one by one takes `parts`.
+    They are a sequence as others are. Read in ascending order, each file is read once. Whoever can work on files one by
+    one takes `parts`.
 
     Parameters
     ----------
