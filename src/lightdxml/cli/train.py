@@ -20,16 +20,7 @@ import typer
 
 from lightdxml.cli.info import describe
 from lightdxml.cli.measure import inputs_of, note_gaps, split_command
-from lightdxml.cli.output import (
-    Force,
-    Json,
-    NJobs,
-    Source,
-    note,
-    print_json,
-    say,
-    seconds_of,
-)
+from lightdxml.cli.output import Force, Json, NJobs, Source, note, print_json, say, seconds_of
 from lightdxml.cli.reading import Reading, reading_options, with_reading
 from lightdxml.cli.settings import CommandWithSettings
 
