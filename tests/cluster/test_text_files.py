@@ -20,7 +20,7 @@ from lightdxml import LightDXML
 from lightdxml.cluster import RayBackend
 from lightdxml.data import DataError, Dataset, Split, load
 from lightdxml.data.text_files import TextFiles
-from lightdxml.executor import Executor
+from lightdxml.executor import Executor, Threads
 from tests.support.commands import run
 
 
@@ -72,7 +72,7 @@ def folders(see_also: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict
 def trained(data: Dataset, folder: Path, backend: RayBackend | None = None) -> dict[str, Any]:
     """Train, and return what the model consists of."""
     assert data.dev is not None
-    about = {"label_names": data.label_names, "ids": data.train.ids}
+    about: dict[str, Any] = {"label_names": data.label_names, "ids": data.train.ids}
     dev = data.dev.texts, data.dev.Y, data.dev.ids
     model = LightDXML("fast", ngrams=2, max_features=3000, random_state=3)
     model.fit(data.train.texts, data.train.Y, dev=dev, backend=backend, **about).save(folder)
@@ -98,6 +98,19 @@ def test_texts_in_files_give_the_model_of_one_machine(
     assert isinstance(data.train.texts, TextFiles)
     assert "arrays.safetensors" in wanted
     assert trained(data, tmp_path / name, RayBackend("local")) == wanted
+
+
+def test_documents_of_weight_0_are_left_out_of_files(folders: dict[str, Path], tmp_path: Path) -> None:
+    found = []
+    for name, executor in (("one", None), ("several", Threads())):
+        data = load(folders[name], executor=executor)
+        about: dict[str, Any] = {"label_names": data.label_names, "ids": data.train.ids}
+        weights = np.arange(len(data.train)) % 3
+        model = LightDXML("fast").fit(data.train.texts, data.train.Y, sample_weight=weights, **about)
+        assert model.model_.never_own, "titles are names of labels"
+        model.save(tmp_path / name)
+        found.append(contents(tmp_path / name))
+    assert found[0] == found[1]
 
 
 def test_the_command_line_trains_on_files_that_stay_where_they_are(

@@ -137,7 +137,8 @@ class Counted:
 
     def counts_of(self, wanted: Terms) -> Terms:
         """Return wanted terms with their counts here, 0 for those that are not; they keep their places."""
-        counted, order = wanted.copy(), np.argsort(wanted[:, 0])
+        counted: Terms = wanted.copy()
+        order = np.argsort(wanted[:, 0])
         counted[:, 1] = 0
         for table, _ in self._tables if len(counted) else ():
             found = table[np.isin(table[:, 0], counted[:, 0])]
@@ -147,7 +148,8 @@ class Counted:
 
 def by_place(terms: Terms) -> Terms:
     """Return terms in the order of their first occurrence."""
-    return terms[np.argsort(terms[:, 2])]
+    ordered: Terms = terms[np.argsort(terms[:, 2])]
+    return ordered
 
 
 def document_counts(terms: Terms) -> NDArray[np.uint64]:
