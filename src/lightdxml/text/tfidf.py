@@ -217,20 +217,23 @@ def features(
     >>> features(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).data.tolist()
     [1.0]
     """
-    corpus = Corpus.of(texts, vectorizer.settings.form, executor, memory_limit)
+    shared = vectorizer.settings, vectorizer.table, vectorizer.idf, memory_limit
+    if isinstance(texts, TextFiles):
+        chunks = _rows_of_files(shared, Corpus.of(texts, vectorizer.settings.form, executor, memory_limit))
+    else:
+        chunks = _rows_of_part(shared, texts)
+    return _stack(chunks, len(vectorizer.vocabulary))
+
+
+def _rows_of_files(shared: _Shared, corpus: Corpus) -> list[_Rows]:
+    """Return the rows of all documents, chunk by chunk."""
     sizes = list[int]()
 
     def check(_: int, chunks: list[_Rows]) -> None:
         sizes.append(_size(chunks))
-        if len(corpus.parts) > 1:
-            check_memory(_TO_FEATURES, sum(sizes), memory_limit)
+        check_memory(_TO_FEATURES, sum(sizes), corpus.memory_limit)
 
-    shared = vectorizer.settings, vectorizer.table, vectorizer.idf, memory_limit
-    found = corpus.executor.map(_rows_of_part, shared, corpus.parts, each=check)
-    chunks = list(chain.from_iterable(found))
-    # Each chunk is freed once it is copied.
-    del found
-    return _stack(chunks, len(vectorizer.vocabulary))
+    return list(chain.from_iterable(corpus.executor.map(_rows_of_part, shared, corpus.parts, each=check)))
 
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
