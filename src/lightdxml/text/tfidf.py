@@ -233,7 +233,8 @@ def _rows_of_files(shared: _Shared, corpus: Corpus) -> list[_Rows]:
         sizes.append(_size(chunks))
         check_memory(_TO_FEATURES, sum(sizes), corpus.memory_limit)
 
-    return list(chain.from_iterable(corpus.executor.map(_rows_of_part, shared, corpus.parts, each=check)))
+    found = corpus.executor.map(_rows_of_part, shared, corpus.parts, each=check)
+    return list(chain.from_iterable(found))
 
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
