@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import LightDXML
 from lightdxml.data.dataset import Texts
 from lightdxml.label_names import name_forms, own_labels_of, with_titles
+from lightdxml.survey import survey
 from lightdxml.text import tfidf
 from lightdxml.text.tfidf import TextOptions
 
@@ -33,9 +34,9 @@ def test_the_setting_says_whether_documents_may_have_themselves(rule: str, Y: cs
 def test_titles_of_documents_are_names_of_the_labels_that_they_are() -> None:
     texts = Texts(["a feline", "a canine", "nothing"], titles=["Cat", "Dog", " "])
     own = np.array([2, -1, 0], dtype=np.int32)
-    assert with_titles([["bird"], [], ["felis"]], 3, [(texts, own)]) == [["bird"], [], ["felis", "Cat"]]
-    assert with_titles(None, 3, [(list(texts), own)]) is None, "texts without titles"
-    assert with_titles(None, 3, [(texts, None)]) is None, "documents that are no labels"
+    assert with_titles([["bird"], [], ["felis"]], 3, survey(texts, own=own).titles) == [["bird"], [], ["felis", "Cat"]]
+    assert with_titles(None, 3, survey(list(texts), own=own).titles) is None, "texts without titles"
+    assert with_titles(None, 3, survey(texts).titles) is None, "documents that are no labels"
 
 
 def test_words_of_a_name_count_in_any_order() -> None:

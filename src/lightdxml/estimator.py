@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from lightdxml import metrics, outputs
 from lightdxml.config import SHORT_NAMES, Config, configure, walk
 from lightdxml.data.vocabulary import Vocabulary
-from lightdxml.executor import Backend, connected
+from lightdxml.executor import Backend, Executor, connected
 from lightdxml.kernels import parallel
 from lightdxml.label_columns import known_labels, labels_of
 from lightdxml.label_names import (
@@ -40,7 +40,9 @@ from lightdxml.predictor import Predictor, threads_of
 from lightdxml.progress import History, Progress
 from lightdxml.resources.system import check_memory, parse_size
 from lightdxml.sklearn_base import BaseEstimator, ClassifierTags, NotFittedError
+from lightdxml.survey import survey
 from lightdxml.text import tfidf
+from lightdxml.text.names import sample_step, sample_words
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.text.vectors import initial_vectors
 from lightdxml.training import compilation
@@ -308,22 +310,26 @@ class LightDXML(BaseEstimator):
             label_words = False
             if texts is not None:
                 check_memory("counting the words of the texts", tfidf.fit_bytes(texts, text_options), limit)
-                called = label_texts(names, texts, vocabulary, self.language) if config.names.enabled else None
-                label_words = called is not None
-                if own is not None and config.names.enabled:
-                    parts = (texts, own[0]), (None if dev is None else dev[0], own[1])
-                    called = with_titles(called, labels.shape[1], parts)
                 with history.phase("vectorize"), progress.phase("texts to features", len(texts)) as bar:
+                    named = config.names.enabled
+                    wants_words = named and names is not None and vocabulary is None
+                    found = survey(texts, executor, None if own is None else own[0], words=wants_words)
+                    called = label_texts(names, found.words, vocabulary, self.language) if named else None
+                    label_words = called is not None
+                    if own is not None and named:
+                        titles = [*found.titles, *_titles_of(dev, own[1], executor)]
+                        called = with_titles(called, labels.shape[1], titles)
                     flat = [name for one in called or () for name in one]
-                    vectorizer, X = tfidf.fit(texts, text_options, limit, flat)
+                    vectorizer, X = tfidf.fit(texts, text_options, limit, flat, executor)
                     if called is not None:
                         forms = name_forms(vectorizer, called)
-                    seen = fingerprints.of_texts(texts)
+                    seen = found.fingerprints
                     bar.advance(len(texts), words=X.shape[1])
             if dev is not None:
-                X_dev = (
-                    tfidf.transform(vectorizer, texts_of(dev[0]) or []) if vectorizer is not None else matrix_of(dev[0])
-                )
+                if vectorizer is None:
+                    X_dev = matrix_of(dev[0])
+                else:
+                    X_dev = tfidf.transform(vectorizer, texts_of(dev[0]) or [], executor=executor)
                 dev = X_dev, known_labels(dev[1], names, labels.shape[1], are_integers, output)
             with history.phase("word vectors"):
                 terms, seed = None if vectorizer is None else vectorizer.vocabulary, config.random_state
@@ -334,7 +340,9 @@ class LightDXML(BaseEstimator):
                 X = check_features(X)
                 seen = fingerprints.of_features(X)
                 if feature_names is not None and config.names.enabled:
-                    called = label_texts(names, feature_names, vocabulary, self.language)
+                    some = range(0, len(feature_names), sample_step(len(feature_names)))
+                    known = sample_words(feature_names, some)
+                    called = label_texts(names, known, vocabulary, self.language)
                     label_words = called is not None
                     if called is not None:
                         forms = name_forms_in_features(X, feature_names, called)
@@ -559,6 +567,13 @@ class LightDXML(BaseEstimator):
         tags.target_tags.required = tags.target_tags.multi_output = tags.target_tags.two_d_labels = True
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_label=True)
         return tags
+
+
+def _titles_of(dev: tuple[Any, ...] | None, own: NDArray[np.int32] | None, executor: Executor) -> list[tuple[int, str]]:
+    """Return the titles of dev documents that are labels."""
+    if dev is None or own is None:
+        return []
+    return survey(texts_of(dev[0]) or [], executor, own, words=False).titles
 
 
 def load(folder: str | Path, *, verify: bool = True) -> LightDXML:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.data.dataset import Texts
 from lightdxml.data.own_labels import never_own
 from lightdxml.data.own_labels import own_labels as find_own
 from lightdxml.data.vocabulary import Vocabulary
@@ -45,41 +45,34 @@ def with_vocabulary(
 
 
 def label_texts(
-    names: Sequence[str] | None, texts: Sequence[str], vocabulary: Vocabulary | None, language: str
+    names: Sequence[str] | None, known: AbstractSet[str], vocabulary: Vocabulary | None, language: str
 ) -> list[list[str]] | None:
-    """Return the names of every label as text; None if they have none, or share no words with the documents."""
+    """Return the names of every label as text; None if they have none, or share no words with the documents.
+
+    `known` are the words of documents: see `lightdxml.text.names.are_words`. With a vocabulary they are not needed.
+    """
     if names is None:
         return None
     if vocabulary is not None:
         return [list(vocabulary.texts(name, language)) for name in names]
-    return [[name] for name in names] if are_words(names, texts) else None
+    return [[name] for name in names] if are_words(names, known) else None
 
 
 def with_titles(
-    called: list[list[str]] | None, n_labels: int, parts: Iterable[tuple[Any, NDArray[np.int32] | None]]
+    called: list[list[str]] | None, n_labels: int, titles: Sequence[tuple[int, str]]
 ) -> list[list[str]] | None:
     """Return names of labels, with the titles of the documents that are these labels.
 
-    Examples
-    --------
-    >>> texts = Texts(["a small feline"], titles=["House cat"])
-    >>> with_titles(None, 2, [(texts, np.array([1], dtype=np.int32))])
+    >>> with_titles(None, 2, [(1, "House cat")])
     [[], ['House cat']]
     """
-    found = [(label, title) for texts, own in parts for label, title in _titles(texts, own)]
-    if not found:
+    if not titles:
         return called
     names = [[] for _ in range(n_labels)] if called is None else [list(one) for one in called]
-    for label, title in found:
+    for label, title in titles:
         if title not in names[label]:
             names[label].append(title)
     return names
-
-
-def _titles(texts: Any, own: NDArray[np.int32] | None) -> Iterator[tuple[int, str]]:
-    titles = texts.titles if isinstance(texts, Texts) and own is not None else None
-    if titles is not None and own is not None:
-        yield from ((label, titles[i]) for i, label in enumerate(own.tolist()) if label >= 0 and titles[i].strip())
 
 
 def name_forms(vectorizer: tfidf.Vectorizer, names: Sequence[Sequence[str]]) -> NameForms:

@@ -92,8 +92,10 @@ def update_vocabulary(model: Model, vocabulary: Vocabulary, *, retire: bool = Fa
     gone = _gone(model, vocabulary)
     _check_retired(model, gone, retire)
     merged = _merged(vocabulary, model.vocabulary)
-    before = [[name] for name in old] if model.vocabulary is None else label_texts(old, (), model.vocabulary, language)
-    after = label_texts(labels, (), merged, language)
+    before = (
+        [[name] for name in old] if model.vocabulary is None else label_texts(old, set(), model.vocabulary, language)
+    )
+    after = label_texts(labels, set(), merged, language)
     assert before is not None
     assert after is not None
     renamed = np.array([one != other for one, other in zip(before, after, strict=False)], dtype=np.bool_)
@@ -135,7 +137,7 @@ def _updated(kept: KeptData, model: Model) -> KeptData:
         kept = replace(kept, own=np.maximum(kept.own, own_labels(kept.ids, model.label_ids)))
     if not model.config.names.enabled:
         return kept
-    called = label_texts(model.label_names, (), model.vocabulary, model.language or "")
+    called = label_texts(model.label_names, set(), model.vocabulary, model.language or "")
     forms = name_forms(model.vectorizer, called or ())
     names = [NameForms(rounded(forms.terms), forms.labels)]
     if kept.titles is not None and kept.own is not None:

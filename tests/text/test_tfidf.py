@@ -7,6 +7,7 @@ import math
 import sys
 import unicodedata
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,15 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from lightdxml.data import load
 from lightdxml.data.dataset import Dataset, Texts
+from lightdxml.data.text_files import TextFiles
+from lightdxml.executor import Threads
 from lightdxml.kernels import parallel, words
 from lightdxml.kernels.sparse import FeatureRows
 from lightdxml.resources.system import MemoryLimitError
 from lightdxml.text import tfidf, tokenizer
+from lightdxml.text.rare import count_words
 from lightdxml.text.tfidf import TextOptions, Vectorizer
 
 LATIN = ["Über die Größe", "naïve CAFÉ, café!", "ÅNGSTRÖM and café x y", "über naïve_2 größe 42", "", "... !"]
@@ -286,3 +291,36 @@ def test_features_without_scipy_are_those_of_the_matrix() -> None:
 
 def as_matrix(rows: FeatureRows) -> csr_matrix:
     return csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def in_files(folder: Path, texts: Texts, size: int) -> TextFiles:
+    """Return texts in files of so many documents."""
+    folder.mkdir()
+    for first in range(0, len(texts), size):
+        with (folder / f"train-{first:05}.jsonl").open("w", encoding="utf-8") as file:
+            for i in range(first, min(first + size, len(texts))):
+                title = {} if texts.titles is None or not texts.titles[i] else {"title": texts.titles[i]}
+                file.write(json.dumps(title | {"text": texts.bodies[i], "labels": ["a"]}) + "\n")
+    found = load(folder, executor=Threads()).train.texts
+    assert isinstance(found, TextFiles)
+    return found
+
+
+@pytest.mark.parametrize("options", [TextOptions(), TextOptions(2, min_df=1, max_features=300, title_weight=2.5)])
+def test_texts_in_files_give_the_same_bits(see_also: Dataset, tmp_path: Path, options: TextOptions) -> None:
+    texts = see_also.train.texts
+    assert texts is not None
+    # Texts without a title come first, so that the first file has none.
+    texts = Texts(list(texts.bodies)[:300], ["" if i < 120 else f"title {i % 7}" for i in range(300)])
+    names = ["array of zeros", "an unseen name"]
+    vectorizer, X = tfidf.fit(texts, options, names=names)
+    for size in (299, 97):
+        other, same = tfidf.fit(in_files(tmp_path / str(size), texts, size), options, names=names, executor=Threads())
+        assert other.vocabulary == vectorizer.vocabulary
+        assert other.idf.tobytes() == vectorizer.idf.tobytes()
+        same_bits(X, same)
+
+
+def test_words_of_texts_in_files_are_those_of_texts(tmp_path: Path) -> None:
+    texts = Texts(["a black cat", "one white cat", "white dogs", "a cow, a cat"])
+    assert count_words(in_files(tmp_path / "data", texts, 3), TextOptions()) == count_words(texts, TextOptions())

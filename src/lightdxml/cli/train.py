@@ -20,16 +20,7 @@ import typer
 
 from lightdxml.cli.info import describe
 from lightdxml.cli.measure import inputs_of, note_gaps, split_command
-from lightdxml.cli.output import (
-    Force,
-    Json,
-    NJobs,
-    Source,
-    note,
-    print_json,
-    say,
-    seconds_of,
-)
+from lightdxml.cli.output import Force, Json, NJobs, Source, note, print_json, say, seconds_of
 from lightdxml.cli.reading import Reading, reading_options, with_reading
 from lightdxml.cli.settings import CommandWithSettings
 
@@ -192,6 +183,7 @@ def run(
     from lightdxml.data import load
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.estimator import LightDXML
+    from lightdxml.executor import connected
     from lightdxml.model.store import check_absent, check_target
     from lightdxml.persistence.checkpoint import is_in, remove
     from lightdxml.resources.system import parse_size
@@ -219,9 +211,10 @@ def run(
     if not discard_lessons:
         _check_lessons(model)
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
-    with _resume_hint(checkpoint):
+    with _resume_hint(checkpoint), connected(backend) as executor:
         limit = None if memory_limit is None else parse_size(memory_limit)
-        loaded = load(data, **reading, memory_limit=limit)
+        # On a cluster, texts in several files stay there.
+        loaded = load(data, **reading, memory_limit=limit, executor=None if backend is None else executor)
         note_gaps(loaded.train, "they are training documents all the same")
         start = time.perf_counter()
         fit: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lightdxml.data import registry, see_also
 from lightdxml.data.dataset import Dataset
 from lightdxml.data.errors import DataError
 from lightdxml.data.options import ReadOptions
 from lightdxml.data.read import load_path
+
+if TYPE_CHECKING:
+    from lightdxml.executor import Executor
 
 _SUFFIXES = (".gz", ".zst", ".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 BUILDERS: dict[str, Callable[[], Dataset]] = {"see-also": see_also.build}
@@ -27,6 +31,7 @@ def load(
     id_column: str | None = None,
     split: int = 0,
     memory_limit: int | None = None,
+    executor: Executor | None = None,
 ) -> Dataset:
     r"""Load a data set from a file, a folder, or by name.
 
@@ -52,6 +57,10 @@ def load(
     memory_limit
         The most memory that this process may take, in bytes; None for what the machine has. It is checked before a file
         is read.
+    executor
+        What reads the files of a folder, if its training documents are in several files: `lightdxml.executor.Threads()`
+        or that of a cluster, whose machines must have the same files at the same path. Texts stay in their files then,
+        and are read again when they are needed. Without it, all documents are read into memory.
 
     Raises
     ------
@@ -76,12 +85,12 @@ def load(
         raise DataError("''", "an empty name", "a path or the name of a data set")
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - unlike Path.expanduser it never raises
     if path.exists():
-        return load_path(path, options)
+        return load_path(path, options, executor)
     name = str(source)
     if isinstance(source, Path) or path.parent != Path() or path.suffix in _SUFFIXES:
         raise DataError(source, "no such file or folder", "an existing one, or the name of a data set")
     if (cached := find_cached(name)) is not None:
-        return load_path(cached, options)
+        return load_path(cached, options, executor)
     if name.lower() in BUILDERS:
         return BUILDERS[name.lower()]()
     entry = registry.find(name, BUILDERS)

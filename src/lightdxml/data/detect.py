@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from lightdxml.data import annif, arrow, npz, table
-from lightdxml.data.errors import DataError, excerpt, shortened
+from lightdxml.data.errors import DataError, EmptyFileError, excerpt, shortened
 from lightdxml.data.files import base_name, byte_lines, decode, first_line, reading
 from lightdxml.data.jsonl import parse_record
 from lightdxml.data.options import DEFAULT_COLUMNS, Columns, ReadOptions
@@ -53,7 +53,7 @@ def detect(path: Path, options: ReadOptions = _DEFAULT) -> Format:
     line = first_line(path)
     start = line.lstrip()
     if not line:
-        raise DataError(path, "an empty file", _FORMATS)
+        raise EmptyFileError(path, "an empty file", _FORMATS)
     if line.startswith(npz.MAGIC):
         _check_archive(path)
         return "npz"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lightdxml.data.dataset import Split, Texts
-from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.errors import DataError, EmptyFileError, excerpt
 from lightdxml.data.labels import LabelRows
 
 
@@ -44,7 +44,7 @@ class SplitBuilder:
     def split(self, n_labels: int) -> Split:
         """Return the documents with a label matrix of this many columns."""
         if not self._bodies:
-            raise DataError(self._path, "no documents", "one document per line")
+            raise EmptyFileError(self._path, "no documents", "one document per line")
         return Split(
             Y=self._labels.matrix(n_labels),
             texts=Texts(self._bodies, self._titles if self._any_title else None),

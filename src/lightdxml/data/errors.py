@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -35,6 +37,14 @@ class DataError(ValueError):
         self.expected = expected
         place = f"{path}, line {line}" if line is not None else f"{path}"
         super().__init__(_on_one_line(f"{place}: found {found}, expected {expected}"))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how to make it again: it may come from another process."""
+        return partial(type(self), line=self.line), (self.path, self.found, self.expected)
+
+
+class EmptyFileError(DataError):
+    """A file without documents. If a split is several files, some of them may be empty."""
 
 
 def _on_one_line(text: str) -> str:

@@ -63,8 +63,11 @@ def scan(folder: Path, options: ReadOptions) -> FolderFiles:
             files.parts["train"] = data
         else:
             files.parts = _document_parts(folder)
-        if not files.parts and len(files.others) == 1:
-            files.parts["train"] = files.others
+    if "train" not in files.parts and not files.splits:
+        for part, paths in _folders_of_files(folder).items():
+            files.parts.setdefault(part, paths)
+    if not files.parts and not files.splits and len(files.others) == 1:
+        files.parts["train"] = files.others
     return files
 
 
@@ -97,6 +100,17 @@ def _document_parts(folder: Path) -> dict[Part, list[Path]]:
         if part and path.is_dir() and annif_txt.files(path):
             parts.setdefault(part, []).append(path)
     return parts if any(annif_txt.holds_documents(one) for some in parts.values() for one in some) else {}
+
+
+def _folders_of_files(folder: Path) -> dict[Part, list[Path]]:
+    """Return the data files of sub-folders, such as `train/part-0.jsonl`, by the parts that the folders' names say."""
+    parts: dict[Part, list[Path]] = {}
+    for path in entries(folder):
+        part = part_of(path)
+        if part and path.is_dir() and not path.name.startswith(".") and not annif_txt.holds_documents(path):
+            found = _by_names(path)
+            parts.setdefault(part, []).extend(sorted([*found.parts.get(part, []), *found.others]))
+    return {part: paths for part, paths in parts.items() if paths}
 
 
 def innermost(folder: Path) -> Path:

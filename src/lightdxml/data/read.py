@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lightdxml.data import annif, annif_txt, arrow, id_files, jsonl, npz, table, xc_text
+from lightdxml.data import id_files, npz, several, xc_text
 from lightdxml.data.cells import SEPARATOR, likely_separator
+from lightdxml.data.data_file import MATRICES, NAMED, SEVERAL, SIZED, DataFile
 from lightdxml.data.dataset import Dataset, Split, largest_plausible_size
 from lightdxml.data.detect import Format, Part, detect, detect_or_none, side_of
-from lightdxml.data.errors import DataError, excerpt
+from lightdxml.data.errors import DataError, EmptyFileError, excerpt
 from lightdxml.data.files import base_name, entries, reading_bytes
 from lightdxml.data.folder import FolderFiles, innermost, scan
 from lightdxml.data.labels import LabelIndex, ordered_names, read_names, widen
 from lightdxml.data.options import ReadOptions
 from lightdxml.resources.system import check_memory
 
-_MATRICES = ("xc-matrix", "npz")
-# Formats that state the number of features and labels, and formats that give labels by name.
-_SIZED = ("xc-text", "xc-matrix", "npz")
-_NAMED = ("jsonl", "table", "parquet", "arrow", "annif-tsv", "annif-csv", "annif-jsonl", "annif-txt")
-# A part may be several files of these formats.
-_SHARDS = ("parquet",)
+if TYPE_CHECKING:
+    from lightdxml.executor import Executor
 
 
 @dataclass(frozen=True)
@@ -40,10 +37,13 @@ _Parts = dict[Part, _Part]
 _DEFAULT = ReadOptions()
 
 
-def load_path(path: Path, options: ReadOptions = _DEFAULT) -> Dataset:
-    """Read a folder, or a single file as the training split."""
+def load_path(path: Path, options: ReadOptions = _DEFAULT, executor: Executor | None = None) -> Dataset:
+    """Read a folder, or a single file as the training split.
+
+    With an executor, and several files of training documents, it reads all files of the folder, and texts stay in them.
+    """
     if path.is_dir():
-        return _load_folder(innermost(path), options)
+        return _load_folder(innermost(path), options, executor)
     if not path.exists():
         raise DataError(path, "no such file or folder", "an existing one")
     return _load_file(path, options)
@@ -51,8 +51,8 @@ def load_path(path: Path, options: ReadOptions = _DEFAULT) -> Dataset:
 
 def _load_file(path: Path, options: ReadOptions) -> Dataset:
     index = LabelIndex()
-    part = _read_part(path, "train", [path], index, options)
-    names = index.names if part.format in _NAMED else None
+    part = _read_part(_files_of(path, "train", [path], options), index)
+    names = index.names if part.format in NAMED else None
     _check_separator(path, {"train": part}, index.names, options)
     return _combine(path, base_name(path).partition(".")[0], {"train": part}, names, None)
 
@@ -70,7 +70,7 @@ def _check_separator(path: Path, parts: _Parts, names: Sequence[str], options: R
         raise DataError(path, found, f"the separator of labels (label_separator in Python): {remedy}")
 
 
-def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
+def _load_folder(folder: Path, options: ReadOptions, executor: Executor | None) -> Dataset:
     files = scan(folder, options)
     label_names = read_names(files.label_names, options.encoding) if files.label_names else None
     feature_names = ordered_names(read_names(files.feature_names, options.encoding)) if files.feature_names else None
@@ -79,14 +79,15 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
         parts = _read_old_form(folder, files, options)
     else:
         order: tuple[Part, ...] = ("train", "dev", "test")
-        found = [part for part in order if part in files.parts]
-        parts = {part: _read_part(folder, part, files.parts[part], index, options) for part in found}
+        found = {part: _files_of(folder, part, files.parts[part], options) for part in order if part in files.parts}
+        apart = executor if _is_several(found.get("train", [])) else None
+        parts = {part: _read_part(some, index, apart) for part, some in found.items()}
     if "train" not in parts:
         seen = ", ".join(path.name for path in entries(folder)[:8]) or "nothing"
         raise DataError(folder, seen, "a file with train or trn in its name, or a single file of a known format")
     _check_separator(folder, parts, index.names, options)
     train = parts["train"]
-    if train.format in _NAMED:
+    if train.format in NAMED:
         shown = label_names if isinstance(label_names, dict) else {}
         names: list[str] | None = [shown.get(label, label) for label in index.names]
     else:
@@ -95,51 +96,55 @@ def _load_folder(folder: Path, options: ReadOptions) -> Dataset:
     return _with_filters(data, files.filters)
 
 
-def _read_part(folder: Path, part: Part, files: Sequence[Path], index: LabelIndex, options: ReadOptions) -> _Part:
-    """Read the file, or the pair of feature and label matrices, of one split."""
-    kinds = [detect(path, options) for path in files]
-    for path, kind in zip(files, kinds, strict=True):
-        read = arrow.files(path) if kind == "arrow" else annif_txt.files(path) if path.is_dir() else [path]
-        check_memory(f"reading {path}", reading_bytes(*read), options.memory_limit)
-    if all(kind in _MATRICES for kind in kinds):
-        return _Part(_read_pair(folder, dict(zip(files, kinds, strict=True))), files[0], kinds[0])
-    if all(kind in _SHARDS for kind in kinds):
-        return _arrow_part(files, files[0], kinds[0], index, options)
-    if len(files) > 1:
-        names = " and ".join(path.name for path in files)
-        raise DataError(folder, f"several files for {part}: {names}", "one file, or one X and one Y")
-    if kinds[0] == "arrow":
-        return _arrow_part(arrow.files(files[0]), files[0], kinds[0], index, options)
-    return _Part(_read_file(files[0], kinds[0], index, options), files[0], kinds[0], kinds[0] == "table")
+def _files_of(folder: Path, part: Part, paths: Sequence[Path], options: ReadOptions) -> list[DataFile]:
+    """Return the files of one split: one, several with parts of it, or a pair of feature and label matrices."""
+    kinds = {path: kind for path in paths if (kind := _kind(path, options, alone=len(paths) == 1)) is not None}
+    files = [DataFile(path, kind, options) for path, kind in kinds.items()]
+    if not files:
+        raise EmptyFileError(folder, f"{len(paths)} empty files for {part}", "documents")
+    if len(files) > 1 and not all(kind in MATRICES for kind in kinds.values()):
+        alike = len(set(kinds.values())) == 1 and files[0].format in SEVERAL
+        # Parquet files may have any names: tools call them as they like.
+        if not alike or not (files[0].format == "parquet" or several.may_belong_together(folder, paths)):
+            names = " and ".join(path.name for path in paths)
+            expected = "one file, one X and one Y, or files of one format whose names differ in a number"
+            raise DataError(folder, f"several files for {part}: {names}", expected)
+        if files[0].format != "parquet":
+            several.check_complete(folder, paths)
+    return files
 
 
-def _arrow_part(files: Sequence[Path], file: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> _Part:
-    split = arrow.read(files, index, options)
-    return _Part(split, file, kind, arrow.has_cells(files[0], options.columns))
+def _kind(path: Path, options: ReadOptions, *, alone: bool) -> Format | None:
+    """Return the format of a file; None for an empty one that is not alone."""
+    try:
+        return detect(path, options)
+    except EmptyFileError:
+        if alone:
+            raise
+        return None
 
 
-_NAMED_READERS: dict[Format, Callable[[Path, LabelIndex, str], Split]] = {
-    "annif-tsv": annif.read_tsv,
-    "annif-csv": annif.read_csv,
-    "annif-jsonl": annif.read_jsonl,
-    "annif-txt": annif_txt.read,
-}
+def _is_several(files: Sequence[DataFile]) -> bool:
+    return sum(len(file.contents) for file in files if file.format in (*SEVERAL, "arrow")) > 1
 
 
-def _read_file(path: Path, kind: Format, index: LabelIndex, options: ReadOptions) -> Split:
-    if kind in _NAMED_READERS:
-        return _NAMED_READERS[kind](path, index, options.encoding)
-    if kind == "jsonl":
-        return jsonl.read(path, index, options)
-    if kind == "table":
-        return table.read(path, index, options)
-    if kind == "xc-json":
-        return jsonl.read_xc(path, options.encoding)
-    X, Y = xc_text.read_labeled(path)
-    return Split(Y=Y, X=X)
+def _read_part(files: Sequence[DataFile], index: LabelIndex, executor: Executor | None = None) -> _Part:
+    """Read one split; with an executor, wherever it works."""
+    first = files[0]
+    if first.format in MATRICES:
+        for file in files:
+            file.check_memory()
+        return _Part(_read_pair({file.path: file.format for file in files}), first.path, first.format)
+    if executor is not None and first.format in (*SEVERAL, "arrow"):
+        each = [file._replace(path=path) for file in files for path in file.contents]
+        return _Part(several.read_apart(each, index, executor), first.path, first.format, first.has_cells)
+    for file in files:
+        file.check_memory()
+    return _Part(several.read(files, index), first.path, first.format, first.has_cells)
 
 
-def _read_pair(folder: Path, files: dict[Path, Format]) -> Split:
+def _read_pair(files: dict[Path, Format]) -> Split:
+    folder = next(iter(files)).parent
     sides = {side: [path for path in files if side_of(path) == side] for side in ("X", "Y")}
     for side, what in (("X", "features"), ("Y", "labels")):
         if len(sides[side]) != 1:
@@ -201,7 +206,7 @@ def _check_consistent(parts: _Parts) -> None:
     train = parts["train"]
     for one in parts.values():
         for there, here, kinds in (
-            (train.format in _NAMED, one.format in _NAMED, ("label ids", "label names")),
+            (train.format in NAMED, one.format in NAMED, ("label ids", "label names")),
             (train.split.X is None, one.split.X is None, ("features", "text")),
         ):
             if there != here:
@@ -217,7 +222,7 @@ def _width(parts: _Parts, what: str, n_names: int) -> int:
         if width > limit:
             expected = f"at most {limit:,} for so little data: check the header and the largest id"
             raise DataError(parts[part].file, f"{width:,} {what}", expected)
-    sized = [part for part in widths if parts[part].format in _SIZED]
+    sized = [part for part in widths if parts[part].format in SIZED]
     if not sized:
         return max([*widths.values(), n_names])
     stated = widths[sized[0]]

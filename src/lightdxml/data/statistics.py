@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.data.dataset import Dataset, Split
+from lightdxml.data.text_files import TextFiles
 
 _TAIL = 5
 
@@ -79,4 +80,6 @@ def empty_documents(split: Split) -> NDArray[np.int64]:
     """Return the rows of documents without features or text."""
     if split.X is not None:
         return np.flatnonzero(np.diff(split.X.indptr) == 0)
+    if isinstance(split.texts, TextFiles):
+        return split.texts.empty
     return np.flatnonzero([not text.strip() for text in split.texts or ()])

@@ -10,11 +10,11 @@ import numpy as np
 
 from lightdxml.data.dataset import Texts
 from lightdxml.text import tfidf
+from lightdxml.text.terms import Corpus, by_place, document_counts, occurrences
 from lightdxml.text.tfidf import TextOptions, Vectorizer
-from lightdxml.text.tokenizer import Fields
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 # Words that join a vocabulary may double the largest number of features.
 _LARGEST = 2
@@ -81,15 +81,13 @@ def count_words(texts: Texts | Sequence[str], settings: TextOptions) -> dict[str
 
     Words of more than 1,000 characters are left out.
     """
-    fields = Fields.of(texts, settings.title_weight > 0, settings.language)
-    terms = tfidf.count_terms(fields, replace(settings, ngrams=1, min_df=1))
-    spelled = tfidf.spell(fields, terms)
-    # Terms are spelled in the order of their first occurrence.
-    ordered: NDArray[np.uint64] = terms[np.argsort(terms[:, 2])]
-    counts, documents = (ordered[:, 1] >> np.uint64(32)).tolist(), (ordered[:, 2] >> np.uint64(32)).tolist()
+    corpus = Corpus.of(texts, replace(settings.form, pairs=False), None)
+    terms = by_place(corpus.count().rows())
+    counts, documents = (one.tolist() for one in (occurrences(terms), document_counts(terms)))
+    places = (terms[:, 2] >> np.uint64(32)).tolist()
     found = {
-        word: Rare(n, count, document)
-        for (word, n), count, document in zip(spelled.items(), counts, documents, strict=True)
+        word: Rare(n, count, place)
+        for word, n, count, place in zip(corpus.spell(terms), documents, counts, places, strict=True)
         if len(word) <= _LONGEST
     }
     return dict(sorted(found.items()))

@@ -1,7 +1,7 @@
 """TF-IDF of words and pairs of adjacent words, with a vocabulary that can be stored.
 
 With equal options the values are those of scikit-learn's `TfidfVectorizer`. `fit` reads the texts twice, in chunks: to
-count terms, and to weight the terms of the vocabulary.
+count terms, and to weight the terms of the vocabulary. Texts that stay in files are read once more, to spell the terms.
 """
 
 from __future__ import annotations
@@ -9,30 +9,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.data.dataset import Texts
+from lightdxml.data.text_files import TextFiles
+from lightdxml.executor import Executor
 from lightdxml.kernels import parallel, words
-from lightdxml.kernels.sparse import FeatureRows
+from lightdxml.kernels.sparse import FeatureRows, read_only
 from lightdxml.resources.system import check_memory
 from lightdxml.settings import check, setting
 from lightdxml.text import tokenizer
 from lightdxml.text.languages import check_language
-from lightdxml.text.tokenizer import Fields
+from lightdxml.text.terms import Corpus, Form, Part, Terms, by_place, document_counts, occurrences
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-_FIRST_SLOTS = 1 << 8
 _LARGEST_COUNT = 2**31 - 1
 # Memory of `fit` per million characters, and the power with which it grows, by `ngrams`: terms in hash tables, and the
 # features. The more text, the fewer of its pairs are new. Compiled code and buffers come on top.
 _FIT_BYTES, _FIT_POWER, _FIT_BUFFERS = {1: 1.7e6, 2: 10e6}, {1: 1.0, 2: 0.77}, 100_000_000
 _SAMPLE = 1000
+_TO_FEATURES = "turning texts into features"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class TextOptions:
         check(self)
         if self.language:
             check_language(self.language)
+
+    @property
+    def form(self) -> Form:
+        """In which form texts are counted."""
+        return Form(self.title_weight > 0, self.language, self.ngrams == 2)
 
 
 _DEFAULT = TextOptions()
@@ -93,12 +100,13 @@ def fit(
     settings: TextOptions = _DEFAULT,
     memory_limit: int | None = None,
     names: Sequence[str] = (),
+    executor: Executor | None = None,
 ) -> tuple[Vectorizer, csr_matrix]:
     """Learn a vocabulary from texts; return it with the features of the texts, as `transform` does.
 
     How many terms there are shows only when they are counted, so the most memory that the process may take is checked
     meanwhile; None for what the machine has. The words of `names` are in the vocabulary however rare they are in the
-    texts.
+    texts. The executor works on texts that stay in files; None for the threads of this process.
 
     Examples
     --------
@@ -106,15 +114,23 @@ def fit(
     >>> vectorizer.vocabulary, X.shape
     (['cat', 'my', 'my white', 'white'], (3, 4))
     """
-    fields = Fields.of(texts, settings.title_weight > 0, settings.language)
-    of_names = Fields.of(names, language=settings.language)
-    common, wanted = _count(fields, settings, memory_limit, _words(of_names))
-    document_counts = spell(of_names, wanted) | _select(fields, common, settings)
-    vocabulary = sorted(document_counts)
-    df = np.array([document_counts[term] for term in vocabulary], dtype=np.float64)
-    idf = np.log((1 + len(fields)) / (1 + df)) + 1
+    corpus = Corpus.of(texts, settings.form, executor, memory_limit)
+    of_names = _names(names, settings)
+    counted = corpus.count()
+    wanted = counted.counts_of(by_place(of_names.count().rows()))
+    of_wanted = dict(zip(of_names.spell(wanted), document_counts(wanted).tolist(), strict=True))
+    df_of = of_wanted | _select(corpus, counted.rows(settings.min_df), settings)
+    del counted
+    vocabulary = sorted(df_of)
+    df = np.array([df_of[term] for term in vocabulary], dtype=np.float64)
+    idf = np.log((1 + len(texts)) / (1 + df)) + 1
     vectorizer = Vectorizer(vocabulary, idf.astype(np.float32), settings)
-    return vectorizer, transform(vectorizer, texts, memory_limit)
+    return vectorizer, transform(vectorizer, texts, memory_limit, executor)
+
+
+def _names(names: Sequence[str], settings: TextOptions) -> Corpus:
+    """Return names of labels, whose words are counted."""
+    return Corpus.of(names, Form(language=settings.language), None)
 
 
 def with_words(vectorizer: Vectorizer, names: Sequence[str], n_documents: int) -> Vectorizer:
@@ -139,8 +155,8 @@ def words_of_names(names: Sequence[str], settings: TextOptions) -> list[str]:
     >>> words_of_names(["big cats", "big dogs"], TextOptions())
     ['big', 'cats', 'dogs']
     """
-    fields = Fields.of(names, language=settings.language)
-    return list(spell(fields, _words(fields)))
+    corpus = _names(names, settings)
+    return list(dict.fromkeys(corpus.spell(by_place(corpus.count().rows()))))
 
 
 def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) -> int:
@@ -149,14 +165,26 @@ def fit_bytes(texts: Texts | Sequence[str], settings: TextOptions = _DEFAULT) ->
     >>> fit_bytes(["a cat"] * 1000) > 1_000_000
     True
     """
-    n = len(texts)
-    some = range(0, n, max(1, n // _SAMPLE))
-    millions = n * sum(len(texts[i]) for i in some) / max(1, len(some)) / 1e6
+    millions = _characters(texts) / 1e6
     growing = _FIT_BYTES[settings.ngrams] * float(millions ** _FIT_POWER[settings.ngrams])
     return round(growing) + _FIT_BUFFERS
 
 
-def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit: int | None = None) -> csr_matrix:
+def _characters(texts: Texts | Sequence[str]) -> float:
+    """Return about how long all texts are together."""
+    if isinstance(texts, TextFiles):
+        return texts.characters
+    n = len(texts)
+    some = range(0, n, max(1, n // _SAMPLE))
+    return n * sum(len(texts[i]) for i in some) / max(1, len(some))
+
+
+def transform(
+    vectorizer: Vectorizer,
+    texts: Texts | Sequence[str],
+    memory_limit: int | None = None,
+    executor: Executor | None = None,
+) -> csr_matrix:
     """Return the features of texts as a matrix of SciPy: see `features`.
 
     Examples
@@ -166,30 +194,62 @@ def transform(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit
     """
     from scipy.sparse import csr_matrix
 
-    rows = features(vectorizer, texts, memory_limit)
+    rows = features(vectorizer, texts, memory_limit, executor)
     matrix = csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape)
     matrix.has_canonical_format = True
     return matrix
 
 
-def features(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit: int | None = None) -> FeatureRows:
+def features(
+    vectorizer: Vectorizer,
+    texts: Texts | Sequence[str],
+    memory_limit: int | None = None,
+    executor: Executor | None = None,
+) -> FeatureRows:
     """Return the features of texts; terms outside the vocabulary are ignored.
 
     The matrix is canonical CSR: float32 values, sorted int32 indices without duplicates, and rows of length 1 (a text
     without known terms is an empty row). The rest of the package relies on it and neither checks nor normalizes it
-    again. The memory limit is as in `fit`.
+    again. Memory limit and executor are as in `fit`.
 
     Examples
     --------
     >>> features(Vectorizer(["cat", "dog"], np.array([1, 1], dtype=np.float32)), ["a cat", ""]).data.tolist()
     [1.0]
     """
-    settings = vectorizer.settings
-    fields = Fields.of(texts, settings.title_weight > 0, settings.language)
-    idf = np.ascontiguousarray(vectorizer.idf, dtype=np.float32)
-    table = vectorizer.table
+    shared = vectorizer.settings, vectorizer.table, vectorizer.idf, memory_limit
+    if isinstance(texts, TextFiles):
+        chunks = _rows_of_files(shared, Corpus.of(texts, vectorizer.settings.form, executor, memory_limit))
+    else:
+        chunks = _rows_of_part(shared, texts)
+    return _stack(chunks, len(vectorizer.vocabulary))
+
+
+def _rows_of_files(shared: _Shared, corpus: Corpus) -> list[_Rows]:
+    """Return the rows of all documents, chunk by chunk."""
+    sizes = list[int]()
+
+    def check(_: int, chunks: list[_Rows]) -> None:
+        sizes.append(_size(chunks))
+        check_memory(_TO_FEATURES, sum(sizes), corpus.memory_limit)
+
+    found = corpus.executor.map(_rows_of_part, shared, corpus.parts, each=check)
+    return list(chain.from_iterable(found))
+
+
+_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+
+
+_Shared = tuple[TextOptions, NDArray[np.uint64], NDArray[np.float32], int | None]
+
+
+def _rows_of_part(shared: _Shared, part: Part) -> list[_Rows]:
+    """Return the rows of the documents of a part, chunk by chunk."""
+    settings, table, weights, memory_limit = shared
+    fields = settings.form.fields(part)
+    idf, table = read_only(np.ascontiguousarray(weights, dtype=np.float32)), read_only(table)
     pairs, title_weight = settings.ngrams == 2, float(settings.title_weight)
-    chunks, sizes = fields.chunks(), list[int]()
+    chunks, done = fields.chunks(), list[_Rows]()
 
     def rows(chunk: tuple[int, int]) -> _Rows:
         codes, bounds = fields.codes(*chunk)
@@ -197,16 +257,18 @@ def features(vectorizer: Vectorizer, texts: Texts | Sequence[str], memory_limit:
         indptr, found, counts = words.count_known(codes, bounds, characters, pairs, table, idf.size, title_weight)
         indices, values = np.empty(found.size, np.int32), np.empty(found.size, np.float32)
         words.weigh(indptr, found, counts, idf, indices, values)
-        sizes.append(indices.nbytes + values.nbytes)
+        one = np.diff(indptr), indices, values
+        done.append(one)
         if len(chunks) > 1:
             # All chunks are copied into one matrix in the end.
-            check_memory("turning texts into features", sum(sizes), memory_limit)
-        return np.diff(indptr), indices, values
+            check_memory(_TO_FEATURES, _size(done), memory_limit)
+        return one
 
-    return _stack(parallel.run(rows, chunks), idf.size)
+    return parallel.run(rows, chunks)
 
 
-_Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+def _size(chunks: list[_Rows]) -> int:
+    return sum(indices.nbytes + values.nbytes for _, indices, values in chunks)
 
 
 def _stack(parts: list[_Rows], n_columns: int) -> FeatureRows:
@@ -222,83 +284,17 @@ def _stack(parts: list[_Rows], n_columns: int) -> FeatureRows:
     return FeatureRows(indptr, indices, values, n_columns)
 
 
-def _words(names: Fields) -> NDArray[np.uint64]:
-    """Return the words of names, as unordered rows of `kernels.words`."""
-    table, size = np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0
-    for chunk in names.chunks():
-        codes, bounds = names.codes(*chunk)
-        terms, starts = words.count_terms(codes, bounds, tokenizer.characters(codes), False, chunk[0])
-        table, size = words.merge(table, size, terms, starts[0], starts[-1])
-    return table[table[:, 0] > 0]
-
-
-def _count(
-    fields: Fields, settings: TextOptions, memory_limit: int | None, wanted: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the terms that occur in enough documents, and the wanted ones with their counts in the documents.
-
-    Both are unordered rows of `kernels.words`. A wanted term is at its place in the names.
-    """
-    tables = [(np.zeros((_FIRST_SLOTS, words.COLUMNS), np.uint64), 0) for _ in range(words.SHARDS)]
-    locks = [Lock() for _ in tables]
-
-    def count(chunk: tuple[int, int]) -> None:
-        codes, bounds = fields.codes(*chunk)
-        terms, starts = words.count_terms(codes, bounds, tokenizer.characters(codes), settings.ngrams == 2, chunk[0])
-        for i in range(words.SHARDS):
-            # Chunks start at different shards, so that threads do not wait for each other.
-            shard = (i + chunk[0]) % words.SHARDS
-            with locks[shard]:
-                tables[shard] = words.merge(*tables[shard], terms, starts[shard], starts[shard + 1])
-        # A table that is full is copied to one of twice the size, on every thread.
-        largest = max(table.nbytes for table, _ in tables)
-        check_memory("counting the words of the texts", 2 * parallel.thread_count() * largest, memory_limit)
-
-    parallel.run(count, fields.chunks())
-    min_df = np.uint64(settings.min_df)
-    common = np.concatenate([table[_document_counts(table) >= min_df] for table, _ in tables])
-    counted = wanted[np.argsort(wanted[:, 0])]
-    counted[:, 1] = 0
-    for table, _ in tables if len(counted) else ():
-        found = table[np.isin(table[:, 0], counted[:, 0])]
-        counted[np.searchsorted(counted[:, 0], found[:, 0]), 1] = found[:, 1]
-    return common, counted
-
-
-def count_terms(fields: Fields, settings: TextOptions) -> NDArray[np.uint64]:
-    """Return the terms that occur in enough documents, as unordered rows of `kernels.words`."""
-    return _count(fields, settings, None, np.zeros((0, words.COLUMNS), np.uint64))[0]
-
-
-def _document_counts(terms: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    counts: NDArray[np.uint64] = terms[:, 1] & np.uint64(0xFFFFFFFF)
-    return counts
-
-
-def _select(fields: Fields, terms: NDArray[np.uint64], settings: TextOptions) -> dict[str, int]:
+def _select(corpus: Corpus, terms: Terms, settings: TextOptions) -> dict[str, int]:
     """Return the terms of the vocabulary with their document counts."""
     if not len(terms):
         number = {1: "any document", 2: "two documents"}.get(settings.min_df, f"{settings.min_df} documents")
         raise ValueError(f"no word occurs in {number}: check that the texts are in the right column")
-    if len(terms) <= settings.max_features:
-        return spell(fields, terms)
-    counts = terms[:, 1] >> np.uint64(32)
-    threshold = np.partition(counts, len(counts) - settings.max_features)[len(counts) - settings.max_features]
-    kept, tied = spell(fields, terms[counts > threshold]), spell(fields, terms[counts == threshold])
-    return kept | {term: tied[term] for term in sorted(tied)[: settings.max_features - len(kept)]}
-
-
-def spell(fields: Fields, terms: NDArray[np.uint64]) -> dict[str, int]:
-    """Return terms as strings, read from their first occurrence, with their document counts."""
-    terms = terms[np.argsort(terms[:, 2])]
-    spelled: dict[str, int] = {}
-    text, codes, current = "", tokenizer.code_points(""), -1
-    characters = tokenizer.characters(codes)
-    for place, count in zip(terms[:, 2].tolist(), _document_counts(terms).tolist(), strict=True):
-        document, position = place >> 32, (place & 0xFFFFFFFF) >> 1
-        if document != current:
-            text, current = fields.document(document), document
-            codes = tokenizer.code_points(text)
-            characters = tokenizer.characters(codes)
-        spelled[tokenizer.term_at(text, codes, characters, position, bool(place & 1))] = count
-    return spelled
+    counts, smallest, room = occurrences(terms), np.uint64(0), settings.max_features
+    if len(terms) > room:
+        smallest = np.partition(counts, len(counts) - room)[len(counts) - room]
+    terms = by_place(terms[counts >= smallest])
+    is_tied = (occurrences(terms) == smallest).tolist()
+    kept, tied = dict[str, int](), dict[str, int]()
+    for term, df, last in zip(corpus.spell(terms), document_counts(terms).tolist(), is_tied, strict=True):
+        (tied if last else kept)[term] = df
+    return kept | {term: tied[term] for term in sorted(tied)[: room - len(kept)]}
