@@ -29,7 +29,9 @@ from lightdxml.kernels import parallel
 from lightdxml.progress import peak_memory
 from lightdxml.training.fit import prepare, train
 
-S, T, R = TypeVar("S"), TypeVar("T"), TypeVar("R")
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
 _SIZES = (80_000, 240_000)
 # The paper's settings for the largest data.
 _EPOCHS, _DIM, _K = 21, 300, 650
@@ -55,6 +57,11 @@ class Measured(Threads):
         return found
 
 
+def megabytes() -> float:
+    """Return the peak memory of this process."""
+    return float(peak_memory()["peak_mb"] or 0)
+
+
 def trained(labels: int) -> tuple[int, float, float, float]:
     """Train the default views; return documents, seconds for a cluster and for the driver, and the memory they took."""
     whole = synthetic.like("AmazonTitles-670K")
@@ -62,15 +69,15 @@ def trained(labels: int) -> tuple[int, float, float, float]:
     with tempfile.TemporaryDirectory() as temporary:
         data = load(synthetic.make(recipe, Path(temporary) / "made"))
     config = changed(Config(), {"dense.train": "never"})
-    small = (data.train.X[:2000], data.train.Y[:2000])
+    assert data.train.X is not None
     # Compiles everything.
-    train(prepare(*small, config), config)
-    executor, before = Measured(), peak_memory()["peak_mb"]
+    train(prepare(data.train.X[:2000], data.train.Y[:2000], config), config)
+    executor, before = Measured(), megabytes()
     prepared = prepare(data.train.X, data.train.Y, config)
     start = time.perf_counter()
     train(prepared, config, executor=executor)
     seconds = time.perf_counter() - start
-    return recipe.documents, executor.seconds, seconds - executor.seconds, peak_memory()["peak_mb"] - before
+    return recipe.documents, executor.seconds, seconds - executor.seconds, megabytes() - before
 
 
 @dataclass(frozen=True)
