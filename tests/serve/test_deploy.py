@@ -17,7 +17,7 @@ from tests.support.commands import run
 ROOT = Path(__file__).parents[2]
 DOCKERFILE, UNIT, NGINX, PAGE = (
     (ROOT / name).read_text("utf-8")
-    for name in ("Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/serving.md")
+    for name in ("Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/how-to/serving.md")
 )
 
 
