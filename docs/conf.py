@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
+
+from sphinx.application import Sphinx
 
 from lightdxml import __version__
 
@@ -55,3 +58,13 @@ highlight_language = "text"
 
 # Objects of other packages, whose pages would have to be fetched, and types that have no page of their own.
 nitpick_ignore_regex = [("py:.*", r".*")]
+
+
+def setup(app: Sphinx) -> None:
+    """List the pages of a folder below its README, which GitHub shows without a list."""
+
+    def add(app: Sphinx, name: str, source: list[str]) -> None:
+        if name.endswith("/README"):
+            source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n[!R]*\n```\n"
+
+    app.connect("source-read", add)

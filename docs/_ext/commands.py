@@ -18,9 +18,8 @@ PAGE = "reference/cli"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the commands to the source of the page when Sphinx reads it, which it does in every build."""
+    """Add the commands to the source of the page when Sphinx reads it."""
     app.connect("source-read", _add)
-    app.connect("env-get-outdated", lambda *_: [PAGE])
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
