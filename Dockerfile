@@ -1,7 +1,7 @@
 # The service, with a model as a volume:
 #   docker build --tag lightdxml .
 #   docker run --rm --read-only --publish 127.0.0.1:5000:5000 --volume ./my-model:/model:ro lightdxml
-# docs/serving.md says more. `.ci/image` runs these instructions without Docker, and checks the result.
+# docs/how-to/serving.md says more. `.ci/image` runs these instructions without Docker, and checks the result.
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim AS base

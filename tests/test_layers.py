@@ -1,4 +1,4 @@
-"""Imports go one way: what docs/architecture.md promises."""
+"""Imports go one way: what docs/explanation/architecture.md promises."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class LightDXML(BaseEstimator):
         Word vectors to start from: a file (`.vec`, `.txt`, fastText's `.bin`), `"train"` to train them on the
         texts, or an array, features × dim; None for random ones.
     options
-        All other settings by full name, such as `{"dense.dropout": 0.5}`: see `docs/settings.md`.
+        All other settings by full name, such as `{"dense.dropout": 0.5}`: see the page of all settings.
 
     Attributes
     ----------

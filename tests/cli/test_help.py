@@ -36,7 +36,7 @@ COMMANDS = (
     "vocabulary info",
     "vocabulary update",
 )
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 
 
 def train_options() -> dict[str, Any]:
@@ -79,7 +79,7 @@ def test_text_options_of_train_have_the_defaults_of_the_vectorizer() -> None:
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    """If it is not: `python -m tests.support.settings_page > docs/settings.md`."""
+    """If it is not: `python -m tests.support.settings_page > docs/reference/settings.md`."""
     assert PAGE.read_text(encoding="utf-8") == page()
 
 

@@ -1,4 +1,4 @@
-"""The Dockerfile, the systemd unit, the nginx example and the page about serving agree with the service."""
+"""The Dockerfile, the systemd unit, the nginx example and the pages about serving agree with the service."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from lightdxml.serve.service import ServeOptions, Service
 from tests.support.commands import run
 
 ROOT = Path(__file__).parents[2]
-DOCKERFILE, UNIT, NGINX, PAGE = (
+DOCKERFILE, UNIT, NGINX, PAGE, API = (
     (ROOT / name).read_text("utf-8")
-    for name in ("Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/serving.md")
+    for name in (
+        "Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/how-to/serving.md",
+        "docs/reference/http-api.md",
+    )  # fmt: skip
 )
 
 
@@ -60,7 +63,7 @@ def test_the_page_lists_all_options(known: set[str]) -> None:
 
 
 def test_the_page_lists_all_metrics() -> None:
-    table = PAGE.partition("### Metrics")[2].partition("### ")[0]
+    table = API.partition("## Metrics")[2]
     named = {name.removesuffix("_total") for name in re.findall(r"`(lightdxml_\w+)`", table)}
     service = Service({}, ServeOptions())
     service.batcher.close()

@@ -1,4 +1,4 @@
-"""The page of all settings: `python -m tests.support.settings_page > docs/settings.md`."""
+"""The page of all settings: `python -m tests.support.settings_page > docs/reference/settings.md`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lightdxml.text.tfidf import TextOptions
 
 _INTRODUCTION = """# Settings
 
-This page is generated: `python -m tests.support.settings_page > docs/settings.md`.
+This page is generated: `python -m tests.support.settings_page > docs/reference/settings.md`.
 
 On the command line, `--set` takes every setting by its full or short name: `lightdxml train … --set dense.dropout=0.5`.
 The most important settings have their own options, such as `--dim 256`. In Python, these are parameters of `LightDXML`.

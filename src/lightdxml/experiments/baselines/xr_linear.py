@@ -45,7 +45,7 @@ class XRLinear(Method):
         """Return how to make the environment of libpecos; nothing if there is one."""
         if os.environ.get(_PYTHON) or find_spec("pecos"):
             return ""
-        return f"libpecos needs an environment of its own: see docs/benchmarks.md, and set {_PYTHON} to its python"
+        return f"libpecos needs an environment of its own: see 'Benchmarks' in the docs, and set {_PYTHON}"
 
     def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
         """Train in the other process."""
