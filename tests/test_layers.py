@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "lightdxml"
-# What each package may import when it is loaded, besides itself and the modules that all layers share.
+# What each package may import when it is loaded, apart from itself and the modules that all layers share.
 SHARED = {"settings", "metrics", "newton", "propensity", "progress", "plotting", "__version__", "resources.system"}
 MAY_IMPORT = {
     "kernels": set(),

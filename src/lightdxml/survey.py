@@ -17,7 +17,7 @@ from lightdxml.text.terms import Corpus, Form, Part
 
 
 class Survey(NamedTuple):
-    """What texts say besides features.
+    """What texts say apart from features.
 
     Attributes
     ----------

@@ -94,7 +94,7 @@ class RayExecutor:
         n = min(len(items), self.shards or _power_of_two(len(machines)))
         if n == 1:
             return Threads().hold(create, shared, items)
-        # Sent anew: parts change such arrays where they are created.
+        # Sent again: parts change such arrays where they are created.
         common, size = _Sent().pack((create, shared)), len(items) // n
         actors = []
         for i in range(n):

@@ -90,7 +90,7 @@ def read_apart(files: Sequence[DataFile], index: LabelIndex, executor: Executor)
 
 
 class _Contents(NamedTuple):
-    """What a file has besides texts: labels, the names of their columns if they have names, ids, features."""
+    """What a file has apart from texts: labels, the names of their columns if they have names, ids, features."""
 
     Y: csr_matrix
     names: list[str]
@@ -106,7 +106,7 @@ class _Contents(NamedTuple):
 
 
 def _contents(_: None, file: DataFile) -> _Contents:
-    """Read a file, and return what it has besides texts."""
+    """Read a file, and return what it has apart from texts."""
     from scipy.sparse import csr_matrix
 
     file.check_there()

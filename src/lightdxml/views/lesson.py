@@ -93,14 +93,15 @@ class Lesson:
     label_encoder: LabelEncoder | None = None
 
     @cached_property
-    def anew(self) -> NDArray[np.int32]:
+    def from_scratch(self) -> NDArray[np.int32]:
         """Those of the labels that are trained from scratch: many of their documents are new, or they have changed."""
         new = np.bincount(self.new_labels.indices, minlength=self.n_labels)[self.labels]
-        is_anew = new >= _MANY * self.frequency[self.labels] if self.remembers else new == self.frequency[self.labels]
+        all_of_them = self.frequency[self.labels]
+        is_mostly_new = new >= _MANY * all_of_them if self.remembers else new == all_of_them
         gone: list[int] = [] if self.removed is None else self.removed[1].indices.tolist()
         named = [] if self.added_names is None else self.added_names.labels.tolist()
         changed = [*gone, *named, *(label for pair in self.merged for label in pair)]
-        return self.labels[is_anew | np.isin(self.labels, changed)]
+        return self.labels[is_mostly_new | np.isin(self.labels, changed)]
 
     @property
     def n_removed(self) -> int:

@@ -111,6 +111,6 @@ def weights_of(index: InvertedIndex, classes: NDArray[np.int32]) -> csr_matrix:
     per_row = np.zeros(max(n_classes, int(classes.max(initial=-1)) + 1), dtype=np.int64)
     per_row[known] = counts
     found = csr_matrix((weights, columns, np.append(0, np.cumsum(per_row))), shape=(len(per_row), n_features))
-    # The index of a stranger's model may have a class twice for a feature: compiled code has no room for that.
+    # The index of an untrusted model may have a class twice for a feature: compiled code has no room for that.
     found.sum_duplicates()
     return found

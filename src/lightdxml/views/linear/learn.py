@@ -28,9 +28,9 @@ _HARD = 0.3
 def learn(view: LinearView, lesson: Lesson) -> LinearView:
     """Return the view with the labels of a lesson solved again."""
     data, weight = lesson.data, np.float32(lesson.config.linear.prior)
-    prior = some_centroids(data, lesson.anew, lesson.config.names.documents) * weight
+    prior = some_centroids(data, lesson.from_scratch, lesson.config.names.documents) * weight
     classes = Classes(lesson.labels, data.label_to_docs, _groups(lesson), lesson.n_earlier, prior, data.own_document)
-    index = solved_again(lesson, view.index, classes, lesson.anew, view.cost, SOLVER)
+    index = solved_again(lesson, view.index, classes, lesson.from_scratch, view.cost, SOLVER)
     return replace(view, index=replace(index, dense=raised(index.biases)))
 
 
@@ -66,14 +66,14 @@ def solved_again(
     lesson: Lesson,
     index: InvertedIndex,
     classes: Classes,
-    anew: NDArray[np.int32],
+    from_scratch: NDArray[np.int32],
     cost: float,
     solver: SolverOptions,
 ) -> InvertedIndex:
     """Return an index, of all classes and features of a lesson, with some classes solved again.
 
-    Those in `anew` are solved from scratch. For the others, only new documents and those that do not reach the margin
-    can change the weights, which are near the solution.
+    Those in `from_scratch` forget their weights. For the others, only new documents and those that do not reach the
+    margin can change the weights, which are near the solution.
     """
     # A class without documents, and without a name, cannot be trained.
     sizes = np.diff(classes.positives.indptr) + (0 if classes.prior is None else np.diff(classes.prior.indptr))
@@ -83,14 +83,14 @@ def solved_again(
     problem = Problem(
         solver_documents(lesson.data), classes.positives, groups.order(numbers), groups.of_label, groups.members,
         cost, few, lesson.config.random_state, own=classes.own,
-        **_anchors(lesson, index, numbers, anew, classes, solver.bias),
+        **_anchors(lesson, index, numbers, from_scratch, classes, solver.bias),
     )  # fmt: skip
     solved = solve(problem)
     if lesson.remembers:
         # Documents of the empty ones were taken back, and their weights with them.
         solved = joined([solved, no_weights(empty, solver.bias)])
     else:
-        solved = _damped(lesson, solved, problem, anew)
+        solved = _damped(lesson, solved, problem, from_scratch)
     return grown(index, lesson.n_features, classes.positives.shape[0], solver.bias, solved)
 
 
@@ -98,7 +98,7 @@ def _anchors(
     lesson: Lesson,
     index: InvertedIndex,
     numbers: NDArray[np.int32],
-    anew: NDArray[np.int32],
+    from_scratch: NDArray[np.int32],
     classes: Classes,
     bias: float,
 ) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _anchors(
     documents follow from the weights, because the loss is the squared hinge loss. If the documents are not at hand,
     their duals cannot change. The prior of a known class stays as it was: a few new documents move it by little.
     """
-    n_classes, known = classes.positives.shape[0], np.setdiff1d(numbers, anew)
+    n_classes, known = classes.positives.shape[0], np.setdiff1d(numbers, from_scratch)
     weights = weights_of(index, known)
     weights.resize(n_classes, lesson.n_features)
     biases = np.full(n_classes, bias, dtype=np.float32)
@@ -122,7 +122,7 @@ def _anchors(
     return {**anchors, "is_solved": is_solved, "first_new": classes.first_new}
 
 
-def _damped(lesson: Lesson, solved: Weights, problem: Problem, anew: NDArray[np.int32]) -> Weights:
+def _damped(lesson: Lesson, solved: Weights, problem: Problem, from_scratch: NDArray[np.int32]) -> Weights:
     """Return weights of known labels that are as far from what they were as documents about the label are new.
 
     Earlier documents would resist a change, but are not at hand.
@@ -132,7 +132,7 @@ def _damped(lesson: Lesson, solved: Weights, problem: Problem, anew: NDArray[np.
     labels = solved.classes
     new = lesson.evidence[labels]
     share = np.minimum(1, new / np.maximum(lesson.frequency[labels], 1)).astype(np.float32)
-    share[np.isin(labels, anew)] = 1
+    share[np.isin(labels, from_scratch)] = 1
     indptr = np.append(0, np.cumsum(solved.counts))
     found = csr_matrix((solved.weights, solved.columns, indptr), shape=(len(labels), lesson.n_features))
     mixed = csr_matrix(diags(share) @ found + diags(1 - share) @ problem.prior[labels]).astype(np.float32)

@@ -55,7 +55,7 @@ def expected_weights(data: TrainingData) -> int:
 
 
 def centroid_entries(data: TrainingData) -> int:
-    """Return about how many non-zero entries the centroids of all labels have: some labels are looked at, once."""
+    """Return about how many non-zero entries the centroids of all labels have: estimated from some labels, once."""
     return data.memo("centroid entries", lambda: _centroid_entries(data))
 
 

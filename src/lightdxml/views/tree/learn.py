@@ -32,7 +32,7 @@ def _learned(tree: LabelTree, lesson: Lesson) -> LabelTree:
     groups = LabelGroups(np.maximum(paths[:, 0], 0), _documents(lesson, paths[:, 0], n_nodes, lesson.labels)[1])
     labels = Classes(lesson.labels, lesson.data.label_to_docs, groups, lesson.n_earlier)
     cost = lesson.config.tree.cost
-    return LabelTree(clusters, solved_again(lesson, tree.labels, labels, lesson.anew, cost, SOLVER), paths)
+    return LabelTree(clusters, solved_again(lesson, tree.labels, labels, lesson.from_scratch, cost, SOLVER), paths)
 
 
 def _learned_clusters(index: InvertedIndex, paths: NDArray[np.int32], lesson: Lesson, first_new: int) -> InvertedIndex:
