@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lightdxml.learning.folder import ModelFolder
     from lightdxml.predictor import Predictor
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["LightDXML", "ModelFolder", "Predictor", "Vocabulary", "__version__", "load"]
 
 

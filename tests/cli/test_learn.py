@@ -443,6 +443,7 @@ def test_gaps_are_said_after_the_input_was_checked_and_documents_are_named(pets:
     assert (result.returncode, len(result.stderr.splitlines())) == (1, 1)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("command", ["learn", "forget", "rollback"])
 def test_a_command_that_is_stopped_says_that_the_model_is_unchanged(
@@ -461,6 +462,7 @@ def test_a_command_that_is_stopped_says_that_the_model_is_unchanged(
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other signals")
 def test_a_command_that_is_stopped_too_late_says_that_the_step_was_done(
     pets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,19 @@ def test_of_two_leftovers_none_is_guessed(tmp_path: Path) -> None:
     assert locate(tmp_path / "target", is_ours) == tmp_path / "target"
 
 
+@pytest.mark.parametrize(("system", "mode"), [("posix", os.O_RDONLY), ("nt", os.O_RDWR)])
+def test_files_are_synced_as_windows_can_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, mode: int
+) -> None:
+    file, opened, usual = tmp_path / "a.txt", [], os.open
+    file.touch()
+    monkeypatch.setattr(os, "open", lambda path, flags: opened.append(flags) or usual(path, flags))
+    monkeypatch.setattr(os, "name", system)
+    atomic_dir.sync(file)
+    monkeypatch.undo()
+    assert opened == [mode]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows cannot lock folders")
 def test_what_killed_writers_left_is_removed_at_the_next_save_unless_one_still_writes(tmp_path: Path) -> None:
     killed, writing, young, foreign = (tmp_path / name for name in (

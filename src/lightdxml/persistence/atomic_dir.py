@@ -128,7 +128,8 @@ def sync(path: Path) -> None:
     if is_folder and os.name == "nt":
         return  # Windows cannot sync folders.
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        # Windows syncs only files that are open for writing.
+        descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:

@@ -21,6 +21,9 @@ from lightdxml.experiments.bench.cell import Job
 from tests.experiments.bench.conftest import FakeCell
 from tests.support.commands import run as run_command
 
+if sys.platform == "win32":
+    pytest.skip("the programs use signals that this system does not have", allow_module_level=True)
+
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 

@@ -23,9 +23,14 @@ def describe() -> str:
     lines = _CPU_INFO.read_text("utf-8", errors="replace").splitlines() if _CPU_INFO.exists() else []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     processor = next(models, platform.processor() or "unknown processor")
+    return f"{processor}, {os.cpu_count()} cores{_memory()}, {platform.system()} {platform.machine()}"
+
+
+def _memory() -> str:
+    if not hasattr(os, "sysconf"):  # Windows
+        return ""
     # The memory that a virtual machine reports varies slightly between boots.
-    memory = round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9)
-    return f"{processor}, {os.cpu_count()} cores, {memory} GB, {platform.system()} {platform.machine()}"
+    return f", {round(os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 1e9)} GB"
 
 
 def versions(package: str = "") -> dict[str, str]:

@@ -86,7 +86,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     """End a process and everything that it started."""
     # The group may be gone already; macOS then reports a permission error.
     with suppress(ProcessLookupError, PermissionError):
-        os.killpg(child.pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:  # Windows has no process groups.
+            child.kill()
     child.wait()
 
 
