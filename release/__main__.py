@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="groups of checks, such as build,wheel,lowest")
     parser.add_argument("--skip", default="", help="groups of checks that are left out")
     parser.add_argument("--python", action="append", default=[], help="an interpreter that is not on the path")
+    parser.add_argument("--out", type=Path, help="a folder for the wheel and the sdist that were checked")
     options = parser.parse_args()
     known = all_checks()
     names = {name.split()[0] for name in known}
@@ -41,6 +42,10 @@ def main() -> int:
                 rows.append((name, "skipped", 0.0, "--skip"))
             elif not only or group in only:
                 rows.append((name, *outcome(check, shop)))
+        if options.out and all(result != "failed" for _, result, _, _ in rows):
+            options.out.mkdir(parents=True, exist_ok=True)
+            for path in shop.built.values():
+                shutil.copy2(path, options.out)
     print()
     for name, result, seconds, note in rows:
         print(f"{name:20} {result:8} {seconds:6.0f} s  {note}")
