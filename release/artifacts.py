@@ -18,7 +18,7 @@ _WHEEL_INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICE
 _NEEDED_IN_WHEEL = ("py.typed", "serve/page/index.html", "serve/page/api.html", "serve/page/icon.svg")
 _NEEDED_IN_SDIST = (
     "CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md",
-    "docs/architecture.md", "examples/own_csv.py", "pyproject.toml", "tests/conftest.py",
+    "docs/index.md", "examples/own_csv.py", "pyproject.toml", "tests/conftest.py",
 )  # fmt: skip
 
 

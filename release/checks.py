@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -173,7 +173,7 @@ def docs(shop: Workshop) -> str:
         raise SkippedError("no `make docs`")
     has_extra = "docs" in extras_of(shop.source / "pyproject.toml")
     python = shop.environment("docs", sys.executable, f"{shop.source}{'[dev,docs]' if has_extra else '[dev]'}")
-    run(["make", "docs"], cwd=shop.source, env={"PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"})
+    run(["make", "docs", f"PYTHON={python}"], cwd=shop.source)
     return "make docs"
 
 
@@ -186,13 +186,13 @@ def readme(shop: Workshop, number: int) -> str:
     return output.strip().splitlines()[-1].strip("= ") if number else "trained and evaluated"
 
 
-def run(command: Iterable[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
+def run(command: Iterable[str | Path], *, cwd: Path | None = None) -> str:
     """Run a command and return what it prints; raise a `CheckError` with the end of that if it fails."""
     words = list(map(str, command))
     print(f"  {time.strftime('%H:%M:%S')} {' '.join(words)}", flush=True)
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
-        words, cwd=cwd, env=clean | dict(env or {}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        words, cwd=cwd, env=clean, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, encoding="utf-8", errors="replace", check=False,
     )  # fmt: skip
     if done.returncode:
