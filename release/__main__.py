@@ -23,13 +23,13 @@ def main() -> int:
     """Run the checks, print a table of what passed, failed or was skipped, and return how many failed."""
     parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="only what takes seconds and needs no clean tree")
-    parser.add_argument("--only", default="", help="groups of checks, such as build,wheel,lowest")
-    parser.add_argument("--skip", default="", help="groups of checks that are left out")
+    parser.add_argument("--only", default="", help="checks or groups of them, such as build,'wheel 3.13',lowest")
+    parser.add_argument("--skip", default="", help="checks or groups of them that are left out")
     parser.add_argument("--python", action="append", default=[], help="an interpreter that is not on the path")
     parser.add_argument("--out", type=Path, help="a folder for the wheel and the sdist that were checked")
     options = parser.parse_args()
     known = all_checks()
-    names = {name.split()[0] for name in known}
+    names = {*known, *(name.split()[0] for name in known)}
     only, skip = ({*filter(None, text.split(","))} for text in (options.only, options.skip))
     if unknown := (only | skip) - names:
         parser.error(f"no such checks: {', '.join(sorted(unknown))}; there are {', '.join(sorted(names))}")
@@ -37,10 +37,10 @@ def main() -> int:
         shop = Workshop(_REPOSITORY, Path(work), interpreters(options.python))
         rows = []
         for name, check in (quick_checks() if options.quick else known).items():
-            group = name.split()[0]
-            if group in skip:
+            words = {name, name.split()[0]}
+            if words & skip:
                 rows.append((name, "skipped", 0.0, "--skip"))
-            elif not only or group in only:
+            elif not only or words & only:
                 rows.append((name, *outcome(check, shop)))
         if options.out and all(result != "failed" for _, result, _, _ in rows):
             options.out.mkdir(parents=True, exist_ok=True)
