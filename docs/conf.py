@@ -45,6 +45,7 @@ default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["ray"]  # the site can be built without it, and sooner
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_class_signature = "separated"

@@ -18,7 +18,10 @@ ROOT = Path(__file__).parents[2]
 DOCKERFILE, UNIT, NGINX, PAGE, API = (
     (ROOT / name).read_text("utf-8")
     for name in (
-        "Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/how-to/serving.md",
+        "Dockerfile",
+        "deploy/lightdxml.service",
+        "deploy/nginx.conf",
+        "docs/how-to/serving.md",
         "docs/reference/http-api.md",
     )  # fmt: skip
 )
