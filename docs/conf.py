@@ -42,13 +42,11 @@ myst_dmath_double_inline = True
 
 # Docstrings are in NumPy's style, and their single backticks are code.
 default_role = "code"
-smartquotes = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["ray"]  # the site can be built without it, and sooner
 autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
