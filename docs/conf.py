@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
-from sphinx.application import Sphinx
-
-from lightdxml import __version__
+from lightdxml import __version__  # noqa: E402 - of this checkout
 
 project = "LightDXML"
 author = "the LightDXML developers"
@@ -45,9 +45,9 @@ default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
+autodoc_mock_imports = ["ray"]  # the site can be built without it, and sooner
+autodoc_typehints = "description"
 autodoc_typehints_format = "short"
-autodoc_class_signature = "separated"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 90
 add_module_names = False

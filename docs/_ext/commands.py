@@ -81,4 +81,6 @@ def _default(parameter: Any) -> str:
 
 
 def _text(text: str | None) -> str:
-    return re.sub(r" *\n(?!\n) *", " ", (text or "").strip().replace("\n\n", "\0")).replace("\0", "\n\n")
+    """Return a help text with one line per paragraph, and with options as code."""
+    paragraphs = [" ".join(one.split()) for one in (text or "").split("\n\n")]
+    return re.sub(r"(`[^`]*`)|(?<!\w)(--[a-z-]+)", lambda m: m[1] or f"`{m[2]}`", "\n\n".join(paragraphs))

@@ -11,7 +11,9 @@ from sphinx.application import Sphinx
 
 
 def _markup(node: nodes.Element, display: str) -> str:
-    return str(convert(node.astext(), display=display)).replace("<math ", f'<math alttext="{escape(node.astext())}" ', 1)
+    return str(convert(node.astext(), display=display)).replace(
+        "<math ", f'<math alttext="{escape(node.astext())}" ', 1
+    )
 
 
 def _inline(self: Any, node: nodes.math) -> None:

@@ -15,13 +15,14 @@ from lightdxml.serve.service import ServeOptions, Service
 from tests.support.commands import run
 
 ROOT = Path(__file__).parents[2]
-DOCKERFILE, UNIT, NGINX, PAGE, API = (
-    (ROOT / name).read_text("utf-8")
-    for name in (
-        "Dockerfile", "deploy/lightdxml.service", "deploy/nginx.conf", "docs/how-to/serving.md",
-        "docs/reference/http-api.md",
-    )  # fmt: skip
+FILES = (
+    "Dockerfile",
+    "deploy/lightdxml.service",
+    "deploy/nginx.conf",
+    "docs/how-to/serving.md",
+    "docs/reference/http-api.md",
 )
+DOCKERFILE, UNIT, NGINX, PAGE, API = ((ROOT / name).read_text("utf-8") for name in FILES)
 
 
 def options(text: str) -> set[str]:

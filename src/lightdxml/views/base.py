@@ -47,7 +47,7 @@ class Batch:
 
     X: csr_matrix | FeatureRows
     own: NDArray[np.int32] | None = None
-    allowed: NDArray[np.bool_] | None = None
+    allowed: NDArray[np.bool] | None = None
     _memo: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
