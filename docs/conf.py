@@ -56,8 +56,8 @@ toc_object_entries_show_parents = "hide"
 copybutton_exclude = ".linenos, .gp, .go"
 highlight_language = "text"
 
-# Objects of other packages, whose pages would have to be fetched, and types that have no page of their own.
-nitpick_ignore_regex = [("py:.*", r".*")]
+# Types: those of other packages would have to be fetched, and many of ours have no page of their own.
+nitpick_ignore_regex = [("py:(class|obj|data|exc)", r".*")]
 
 
 def setup(app: Sphinx) -> None:
