@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from lightdxml.data import Dataset
 from lightdxml.data import see_also as builder
 from tests.support.configs import FOUR_VIEWS, PAPER, TEXT
 from tests.support.data import NAMES, TEXTS, topics, words
+
+# Tests start a hundred processes: where nobody may keep bytecode, each would compile the whole package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
