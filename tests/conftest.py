@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,38 @@ from lightdxml.data import see_also as builder
 from tests.support.configs import FOUR_VIEWS, PAPER, TEXT
 from tests.support.data import NAMES, TEXTS, topics, words
 
+# Tests start a hundred processes: where nobody may keep bytecode, each would compile the whole package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Compiling a kernel inside an example is no reason to fail it; runs are repeatable.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=100)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+# Files that take seconds, the longest first: with `--dist loadfile`, one that starts late would end alone.
+_LONG = (
+    "cluster/test_cluster.py", "experiments/baselines/test_contract.py", "test_faults.py", "cluster/test_text_files.py",
+    "cluster/test_predict.py", "index/test_contract.py", "training/test_checkpoint.py", "test_sklearn.py",
+    "cli/test_learn.py", "model/test_store.py", "serve/test_page.py", "serve/test_server.py", "kernels/test_rabitq.py",
+    "cli/test_predict.py", "training/test_cycle.py", "data/test_load.py", "training/test_snapshot.py",
+    "cli/test_traps.py", "test_readme.py", "views/test_contract.py", "learning/test_folder.py", "kernels/test_dot.py",
+    "kernels/test_cache.py", "serve/test_schema.py", "serve/test_learn.py", "learning/test_learn.py",
+    "report/test_page.py", "cluster/test_connection.py", "experiments/bench/test_process.py",
+    "experiments/bench/test_grid.py", "cli/test_train.py",
+)  # fmt: skip
+_RANKS = {str(Path(__file__).parent / name): rank for rank, name in enumerate(_LONG)}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> None:
+    """Keep the order of files; xdist would start those of the most tests first."""
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the longest files first."""
+    items.sort(key=lambda item: _RANKS.get(str(item.path), len(_RANKS)))
 
 
 @pytest.fixture(scope="session")

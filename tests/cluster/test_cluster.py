@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 pytest.importorskip("ray", reason='needs ray: pip install "lightdxml[ray]"')
@@ -23,12 +19,12 @@ from lightdxml.data import Dataset
 from lightdxml.executor import Executor, Threads, WorkersLostError
 from lightdxml.training.callbacks import Callback
 from lightdxml.training.run import Phase, Run
+from tests.cluster.functions import end_process, failing, grow, new_part, row_of, scaled, slow, times, total_bytes
 from tests.support.clusters import STORE_BYTES, Nodes, nodes
 from tests.support.configs import FOUR_VIEWS, small
 from tests.support.data import topics, words
 from tests.support.trainings import bits, train
 
-Part = list[int]
 CONFIG = small(**{name.replace(".", "__"): value for name, value in FOUR_VIEWS.items()})
 
 
@@ -51,41 +47,6 @@ def executor(request: pytest.FixtureRequest) -> Executor:
         return Threads()
     request.getfixturevalue("two_nodes")
     return RayExecutor(shards=1 if "one" in request.param else 2)
-
-
-def scaled(factors: NDArray[np.float64], item: int) -> float:
-    return float(factors[item]) * item
-
-
-def slow(_: None, item: int) -> int:
-    # Long enough that no thread takes all items.
-    time.sleep(0.01)
-    return item
-
-
-def failing(_: None, item: int) -> int:
-    if item == 3:
-        raise ValueError("item 3 cannot be done")
-    return item
-
-
-def new_part(shared: NDArray[np.float64], item: int) -> Part:
-    return [item, int(shared[item])]
-
-
-def grow(part: Part, by: int) -> tuple[int, int]:
-    part[0] += by
-    return part[0], part[1]
-
-
-def end_process(part: Part, first: int) -> tuple[int]:
-    if part[0] == first:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return (0,)
-
-
-def total_bytes(arrays: list[NDArray[np.uint8]], item: int) -> int:
-    return sum(int(array[item]) for array in arrays)
 
 
 def test_results_come_in_the_order_of_the_items(executor: Executor) -> None:
@@ -128,19 +89,10 @@ def test_sums_of_parts_do_not_depend_on_where_they_are(two_nodes: Nodes) -> None
     values = np.random.default_rng(0).random((8, 1000)).astype(np.float32)
     found = []
     for executor in (Threads(), RayExecutor(shards=2), RayExecutor(shards=4)):
-        parts = executor.hold(_row, values, list(range(8)))
-        found.append(parts.total(_times, np.float32(0.1))[0].tobytes())
+        parts = executor.hold(row_of, values, list(range(8)))
+        found.append(parts.total(times, np.float32(0.1))[0].tobytes())
         parts.release()
     assert found[0] == found[1] == found[2]
-
-
-def _row(values: NDArray[np.float32], item: int) -> NDArray[np.float32]:
-    row: NDArray[np.float32] = values[item]
-    return row
-
-
-def _times(row: NDArray[np.float32], factor: np.float32) -> tuple[NDArray[np.float32]]:
-    return (row * factor,)
 
 
 def test_a_process_that_ends_is_reported_as_lost(two_nodes: Nodes) -> None:

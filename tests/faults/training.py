@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import resource
 import shutil
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lightdxml.data import Dataset, load, save
+from tests.support.processes import forked, run_command
 
 TIMEOUT = 300
 # Small, but every phase runs: several refreshes, hard negatives, a choice of the blend, and trees.
@@ -30,10 +29,6 @@ SETTINGS = (
     "--set", "blend.min_gain=0", "--set", "blend.min_errors=0",
 )  # fmt: skip
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-
-# Children are forked from a process that has loaded everything: imports take longer than a small training run.
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.faults.preload"])
 
 
 class Child:
@@ -56,7 +51,7 @@ class Child:
     ) -> None:
         self.log = log
         log.unlink(missing_ok=True)
-        self.process = _processes.Process(target=_run, args=(arguments, log, file_limit, show_progress))
+        self.process = forked.Process(target=_run, args=(arguments, log, file_limit, show_progress))
         self.process.start()
 
     @property
@@ -91,24 +86,17 @@ class Child:
 
 
 def _run(arguments: list[str], log: Path, file_limit: int | None, show_progress: bool) -> None:
-    with log.open("wb") as stream:
-        for descriptor in (1, 2):
-            os.dup2(stream.fileno(), descriptor)
     if file_limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, file_limit))
-    if show_progress:
-        os.environ |= {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}
-    sys.argv = ["lightdxml", *arguments]
-    from lightdxml.__main__ import main
-
-    main()
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"} if show_progress else {}
+    run_command(arguments, log, log, {**os.environ, **terminal})
 
 
 class Background:
     """A function that runs in another process inside the `with` block, and is killed at its end."""
 
     def __init__(self, function: Callable[..., None], *arguments: Any) -> None:
-        self.process = _processes.Process(target=function, args=arguments)
+        self.process = forked.Process(target=function, args=arguments)
 
     def __enter__(self) -> None:
         self.process.start()

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.sparse import csr_matrix
 
 from lightdxml.config import Config, changed, from_json
 from lightdxml.kernels import linear, parallel
 from lightdxml.kernels.cache import is_compiled
 from lightdxml.training import compilation
+from tests.support.configs import small
+from tests.support.trainings import train
 
 
 @pytest.fixture
@@ -80,3 +83,17 @@ def test_the_helper_imports_nothing_from_the_current_folder(tmp_path: Path) -> N
     arguments = [sys.executable, "-c", compilation._HELPER, "\n".join(sys.path), settings]
     subprocess.run(arguments, cwd=tmp_path, check=True)
     assert is_compiled(linear.train_classes)
+
+
+def test_training_again_in_a_process_compiles_nothing_and_trains_no_toy(
+    documents: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The toy once took half the time of small trainings, such as those of a grid search."""
+    train(documents, small(random_state=1))
+    finalized = []
+    monkeypatch.setattr(compilation, "finalize", finalized.append)
+    train(documents, small(random_state=2, epochs=3))
+    assert not finalized
+    compilation._train_toy.cache_clear()
+    train(documents, small(random_state=2))
+    assert len(finalized) == 1

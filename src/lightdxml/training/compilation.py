@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from functools import lru_cache
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -79,31 +80,40 @@ def _is_of_use(config: Config) -> bool:
 def compile_sparse(config: str) -> None:
     """Compile the kernels of the sparse views, in another order than `compile_kernels`: what the helper does."""
     sparse = changed(from_json(json.loads(config)), {"dense": "never"})
-    _train_toy(changed(sparse, {"tree": False}), work=_ALL_DOCUMENTS)
-    _train_toy(sparse)
+    _train_toy(_toy_config(changed(sparse, {"tree": False}), work=_ALL_DOCUMENTS))
+    _train_toy(_toy_config(sparse))
 
 
 def compile_kernels(data: TrainingData, config: Config, progress: Progress) -> None:
     """Train a toy, which compiles every kernel that training on these data needs, or loads it from disk."""
     start = time.perf_counter()
     kind = indexes.training_kind(config.dense.index, len(data.known_labels), config.dense.dim)  # type: ignore[arg-type]
-    _train_toy(changed(config, {"index": kind}))
+    _train_toy(_toy_config(changed(config, {"index": kind})))
     seconds = time.perf_counter() - start
     if seconds > _WORTH_SAYING:
         cached = "" if cache_folder() is None else "; next time they are loaded from disk"
         progress.say(f"kernels compiled in {seconds:.1f} s{cached}")
 
 
-def _train_toy(config: Config, work: int = 0) -> None:
-    """Train a toy; without `work` for all documents, the linear view needs a label tree for its negatives."""
-    toy = csr_matrix(np.eye(_TOY, dtype=np.float32))
+def _toy_config(config: Config, work: int = 0) -> Config:
+    """Return settings for a toy.
+
+    Without `work` for all documents, the linear view needs a label tree for its negatives.
+    """
     small = {
         "dim": 8, "shortlist_size": 1, "epochs": 1, "dense.batch_size": _TOY, "dense.label_epochs": 1,
-        "dense.refresh_every": 1, "linear.work": work, "tree.sample": 8,
+        "dense.refresh_every": 1, "linear.work": work, "tree.sample": 8, "random_state": 0,
     }  # fmt: skip
+    return changed(config, small)
+
+
+@lru_cache(maxsize=64)
+def _train_toy(config: Config) -> None:
+    """Train a toy, once in a process: what is compiled or loaded stays."""
+    toy = csr_matrix(np.eye(_TOY, dtype=np.float32))
     # Some labels have held-out documents only, so that the refit has something to do.
     parts = toy[_TOY // 4 :], toy[: _TOY // 4]
-    run = Run(TrainingData(parts[0], parts[0], parts[1], parts[1], held_out=True), changed(config, small))
+    run = Run(TrainingData(parts[0], parts[0], parts[1], parts[1], held_out=True), config)
     with blas.on_one_thread():
         if config.dense.enabled:
             run.result = cycle.train(run, state.start(run.data, run.config, None))
