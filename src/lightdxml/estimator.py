@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -560,6 +561,70 @@ class LightDXML(BaseEstimator):
         """
         learner = self._known_learner()
         save(Path(folder), learner, self._journal, self.history_)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        repo: str | Path,
+        revision: str | None = None,
+        *,
+        verify: bool = True,
+        token: str | bool | None = None,
+        endpoint: str | None = None,
+    ) -> LightDXML:
+        """Read a model from the Hugging Face Hub, or from a folder; no code in it is run.
+
+        Parameters are those of `Predictor.from_pretrained`.
+        """
+        from lightdxml.hub.connection import Hub
+        from lightdxml.hub.fetch import folder_of
+
+        return load(folder_of(repo, revision, Hub(endpoint, token)), verify=verify)
+
+    def push_to_hub(
+        self,
+        repo: str,
+        *,
+        license: str = "",
+        language: str = "",
+        card: str | None = None,
+        message: str = "",
+        revision: str | None = None,
+        private: bool | None = None,
+        with_training_data: bool = False,
+        token: str | bool | None = None,
+        endpoint: str | None = None,
+    ) -> str:
+        """Upload the model to the Hugging Face Hub in one commit, and return its address.
+
+        Parameters
+        ----------
+        repo
+            The repository, `OWNER/NAME`. It is created if it does not exist.
+        license, language
+            What the model card says: the identifier of a license such as `mit`, and a code such as `en`.
+        card
+            The model card in Markdown; None for one that is generated from the model.
+        message
+            The message of the commit.
+        revision
+            The branch, which is created if it does not exist; None for the main branch.
+        private
+            Whether a new repository is private; None for the default of its owner.
+        with_training_data
+            Whether to share what the model has learned from: training data that were kept, and its journal.
+        token, endpoint
+            As in `Predictor.from_pretrained`.
+        """
+        from lightdxml.hub.card import About
+        from lightdxml.hub.connection import Hub
+        from lightdxml.hub.push import plan, push, with_card
+
+        about = About(repo.rpartition("/")[2], repo, license, language, with_training_data)
+        with TemporaryDirectory() as place:
+            self.save(folder := Path(place) / "model")
+            upload = with_card(plan(folder, with_training_data), about, card)
+            return push(upload, repo, message=message, revision=revision, private=private, hub=Hub(endpoint, token))
 
     def __sklearn_tags__(self) -> Any:
         tags: Any = super().__sklearn_tags__()  # type: ignore[misc]

@@ -87,6 +87,39 @@ class Predictor:
         """
         return cls(store.load(Path(folder), verify=verify).model, n_jobs)
 
+    @classmethod
+    def from_pretrained(
+        cls,
+        repo: str | Path,
+        revision: str | None = None,
+        *,
+        verify: bool = True,
+        n_jobs: int | None = None,
+        token: str | bool | None = None,
+        endpoint: str | None = None,
+    ) -> Predictor:
+        """Read a model from the Hugging Face Hub, or from a folder; no code in it is run.
+
+        It is downloaded into the cache of huggingface_hub, if it is not there, and loaded from it.
+
+        Parameters
+        ----------
+        repo
+            The repository, `OWNER/NAME`; or a folder, if there is one of this name.
+        revision
+            A branch, a tag or a commit; None for the main branch.
+        verify, n_jobs
+            As in `load`.
+        token
+            The user's token; None for that of `HF_TOKEN` or of `hf auth login`.
+        endpoint
+            The address of the hub; None for that of `HF_ENDPOINT`, or the public one.
+        """
+        from lightdxml.hub.connection import Hub
+        from lightdxml.hub.fetch import folder_of
+
+        return cls.load(folder_of(repo, revision, Hub(endpoint, token)), verify=verify, n_jobs=n_jobs)
+
     def predict(
         self,
         X: Any,

@@ -209,7 +209,7 @@ def run(
     if not force and not discard_lessons and not (resume and checkpoint is not None and is_in(checkpoint)):
         check_absent(model)
     if not discard_lessons:
-        _check_lessons(model)
+        check_lessons(model)
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
     with _resume_hint(checkpoint), connected(backend) as executor:
         limit = None if memory_limit is None else parse_size(memory_limit)
@@ -250,7 +250,7 @@ def _backend(address: str | None, shards: int | None) -> Backend | None:
     return RayBackend(address, shards)
 
 
-def _check_lessons(model: Path) -> None:
+def check_lessons(model: Path) -> None:
     """Raise a `ValueError` if there is a model that has learned: its documents may be nowhere else."""
     from lightdxml.learning.summary import count
 

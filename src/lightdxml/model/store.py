@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -234,10 +234,10 @@ def load(folder: Path, *, verify: bool = True) -> Stored:
         raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
 
 
-def _map_files(folder: Path) -> dict[str, Content]:
-    """Return the bytes of all files of a model; raise a `ValueError` if it has no manifest."""
+def _map_files(folder: Path, names: Iterable[str] = FILES) -> dict[str, Content]:
+    """Return the bytes of these files of a model; raise a `ValueError` if it has no manifest."""
     try:
-        files = map_files(lambda: locate(folder, is_model), FILES)
+        files = map_files(lambda: locate(folder, is_model), names)
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "it is a file" if folder.is_file() else "there is no such folder"
         raise ValueError(f"{folder} is not a model: {what}") from error
@@ -265,6 +265,19 @@ def _manifest(folder: Path, files: dict[str, Content]) -> dict[str, Any]:
         remedy = "update lightdxml" if found > FORMAT else "train the model again"
         raise ValueError(f"{folder} has format {found} and this version reads {FORMAT}: {remedy}")
     return dict(manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return what a model says about itself, although its other files may be missing: they are not read."""
+    manifest = _manifest(folder, _map_files(folder, (_MANIFEST,)))
+    try:
+        if manifest.pop("sha256", None) != stored.checksum(manifest):
+            raise ValueError(f"{_MANIFEST} was changed after the model was written")
+        if not all(type(entry["bytes"]) is int for entry in manifest["files"].values()):
+            raise ValueError(f"{_MANIFEST} gives no sizes of files")
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{folder} is damaged ({error}): copy or train it again") from error
+    return manifest
 
 
 def _check_files(files: dict[str, Content], expected: dict[str, Any]) -> None:

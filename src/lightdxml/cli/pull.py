@@ -1,0 +1,65 @@
+"""`lightdxml pull`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lightdxml.cli.output import Force, say
+from lightdxml.cli.push import Repo
+
+if TYPE_CHECKING:
+    from lightdxml.model.model import Model
+
+
+def run(
+    repo: Repo,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Folder for the model.", show_default=False)],
+    revision: Annotated[
+        str | None,
+        typer.Option("--revision", help="Branch, tag or commit. Default: the main branch.", show_default=False),
+    ] = None,
+    force: Force = False,
+    discard_lessons: Annotated[
+        bool, typer.Option("--discard-lessons", help="Replace a model that has learned since its training, too.")
+    ] = False,
+    with_training_data: Annotated[
+        bool,
+        typer.Option("--with-training-data", help="Take what the model has learned from, too, if it is shared."),
+    ] = False,
+) -> None:
+    """Take a model from the Hugging Face Hub. It is checked before it replaces anything; nothing in it is run.
+
+    Files that are in the cache are not downloaded again. With HF_HUB_OFFLINE=1, the cache alone is used.
+
+    Example: `lightdxml pull alice/my-model my-model`
+    """
+    from lightdxml.cli.train import check_lessons
+    from lightdxml.hub.connection import check_repo
+    from lightdxml.hub.contents import size_of
+    from lightdxml.hub.pull import pull
+    from lightdxml.model import store
+
+    check_repo(repo)
+    store.check_target(model)
+    if not force and not discard_lessons:
+        store.check_absent(model)
+    if not discard_lessons:
+        check_lessons(model)
+    found, read = pull(repo, model, revision, with_training_data=with_training_data)
+    labels, documents = f"{read.model.n_labels:,} labels", f"{read.model.n_documents:,} documents"
+    say(f"{repo}, commit {found.commit[:12]}: {labels}, trained on {documents}. Nobody but its owner vouches for it.")
+    if found.left_out:
+        size = size_of([found.left_out])
+        say(f"It is shared with {size} of training data and journal: --with-training-data takes them.")
+    say(f"The model is in {model}. Next: {_next(read.model, model)}")
+
+
+def _next(model: Model, folder: Path) -> str:
+    """Return what to do with a new model."""
+    if model.vectorizer is None:
+        return shlex.join(["lightdxml", "info", str(folder)])
+    return f"echo 'a text' | {shlex.join(['lightdxml', 'predict', str(folder), '-'])}"
