@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "training": {
         "kernels", "index", "views", "model", "persistence", "resources", "config", "validation", "executor",
     },
+    "hub": {"metrics", "config", "model", "persistence", "learning"},
     "learning": {
         "executor", "kernels", "views", "model", "training", "persistence", "text", "data", "validation",
         "label_columns", "label_names",
@@ -92,6 +93,13 @@ def test_only_the_cluster_package_imports_ray() -> None:
     for path in SOURCE.rglob("*.py"):
         if path.parent.name != "cluster":
             assert "ray" not in {name.split(".")[0] for name in imported(path)}, path
+
+
+def test_only_the_hub_package_imports_huggingface_hub_and_only_when_it_is_used() -> None:
+    for path in SOURCE.rglob("*.py"):
+        assert "huggingface_hub" not in {name.split(".")[0] for name in imported(path)}, path
+        assert path.parent.name == "hub" or "import huggingface_hub" not in path.read_text("utf-8"), path
+        assert path.parent.name == "hub" or "from huggingface_hub" not in path.read_text("utf-8"), path
 
 
 def test_no_module_imports_a_library_of_frames_when_it_is_loaded() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from lightdxml.config import configure, walk
 from lightdxml.hub.contents import size_of
 from lightdxml.hub.evaluation import DEPTH, Evaluation, stored_evaluation
-from lightdxml.hub.markdown import bullets, inline, section, table
+from lightdxml.hub.markdown import bullets, inline, one_line, section, table
 from lightdxml.model import fingerprints
 from lightdxml.model.blend import GROUP_NAMES
 from lightdxml.model.model import Model
@@ -112,12 +112,12 @@ def _front_matter(model: Model, about: About, found: Evaluation) -> str:
     """Return the metadata that a hub reads, as YAML."""
     from huggingface_hub import EvalResult, ModelCardData
 
-    task = "text-classification"
+    task, data_name = "text-classification", one_line(found.data)
     results = [
         EvalResult(
             task_type=task, task_name="extreme multi-label classification",
-            dataset_name=found.data or "held-out documents", dataset_type=found.data or "held-out-documents",
-            dataset_split="test" if found.data else "validation",
+            dataset_name=data_name or "held-out documents", dataset_type=data_name or "held-out-documents",
+            dataset_split="test" if data_name else "validation",
             metric_type=name, metric_name=f"{name}, in percent", metric_value=round(found.metrics[name], 2),
         )
         for name in _INDEXED
@@ -130,7 +130,7 @@ def _front_matter(model: Model, about: About, found: Evaluation) -> str:
         language=_language(model, about) or None,
         tags=[*tags, "subject-indexing"] if model.vocabulary is not None else tags,
         pipeline_tag=None if model.vectorizer is None else task,
-        model_name=about.name if results else None,
+        model_name=one_line(about.name) if results else None,
         eval_results=results or None,
     )
     return f"---\n{data.to_yaml(line_break=chr(10)).strip()}\n---"

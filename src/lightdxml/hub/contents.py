@@ -77,8 +77,10 @@ def _file(place: Path, name: str) -> Shared:
 def size_of(sizes: Iterable[int]) -> str:
     """Return the sum of numbers of bytes for people.
 
-    >>> size_of([2_000_000, 345_678]), size_of([4_321])
-    ('2.3 MB', '4.3 kB')
+    >>> size_of([2_000_000, 345_678]), size_of([4_321]), size_of([15])
+    ('2.3 MB', '4.3 kB', '15 B')
     """
     count = sum(sizes)
+    if count < 1000:
+        return f"{count} B"
     return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:,.1f} kB"

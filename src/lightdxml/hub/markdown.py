@@ -16,10 +16,18 @@ def inline(value: object, limit: int = NAME) -> str:
     >>> inline("<b>_a_ | [b]\n`c`")
     '\\<b\\>\\_a\\_ \\| \\[b\\] \\`c\\`'
     """
+    return _SPECIAL.sub(r"\\\1", one_line(value, limit))
+
+
+def one_line(value: object, limit: int = NAME) -> str:
+    r"""Return anything as text on one line, without control characters, cut after `limit` characters.
+
+    >>> one_line("a\n---\x1bb")
+    'a --- b'
+    """
     whole = str(value).encode("utf-8", "replace").decode("utf-8")
     line = " ".join("".join(c if c.isprintable() else " " for c in whole).split())
-    line = line if len(line) <= limit else line[:limit].rstrip() + "…"
-    return _SPECIAL.sub(r"\\\1", line)
+    return line if len(line) <= limit else line[:limit].rstrip() + "…"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int] = (0,)) -> str:

@@ -99,7 +99,12 @@ def push(
         api.preupload_lfs_files(name, additions, revision=revision)
         _check_uploaded(upload, additions)
         about = message or f"Model of lightdxml {upload.stored.manifest['lightdxml']}"
-        done = api.create_commit(name, [*gone, *additions], commit_message=about, revision=revision)
+        try:
+            done = api.create_commit(name, [*gone, *additions], commit_message=about, revision=revision)
+        except ValueError as error:
+            # Of several lines: the hub accepts no such metadata, a license that it does not know perhaps.
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{api.endpoint} does not accept the model card: {reason}") from error
     return str(done.commit_url)
 
 
