@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
+from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
 
 from lightdxml import LightDXML
@@ -19,7 +19,8 @@ from tests.support.commands import run
 from tests.support.data import NAMES, TEXTS
 
 EVALUATION = Evaluation(
-    "my <data>", 200, {"P@1": 60.04, "P@3": 40.0, "PSP@1": 30.0}, {"P@1": (53.1, 66.6)}, (Group("1", 10, 20, 5),), 0.0321, 0.5, 7, 0.25
+    "my <data>", 200, {"P@1": 60.04, "P@3": 40.0, "PSP@1": 30.0, "PSP@3": 31.0}, {"P@1": (53.1, 66.6)},
+    (Group("1", 10, 20, 5),), 0.0321, 0.5, 7, 0.25,
 )  # fmt: skip
 
 
@@ -29,8 +30,8 @@ def stored_of(model: Model) -> Stored:
 
 
 def metadata(text: str) -> dict[str, object]:
-    found: dict[str, object] = yaml.safe_load(text.split("---\n")[1])
-    return found
+    """Return the metadata as a hub reads them."""
+    return dict(ModelCard(text).data.to_dict())
 
 
 def test_a_card_has_the_measures_of_validation_documents(text_model: LightDXML) -> None:
@@ -70,11 +71,8 @@ def test_a_card_has_the_measures_of_test_documents(text_model: LightDXML) -> Non
         assert part in text
     [result] = metadata(text)["model-index"][0]["results"]  # type: ignore[index]
     assert result["dataset"]["split"] == "test"
-    assert [(one["type"], one["value"]) for one in result["metrics"]] == [
-        ("P@1", 60.04),
-        ("P@3", 40.0),
-        ("PSP@1", 30.0),
-    ]
+    assert [one["type"] for one in result["metrics"]] == ["P@1", "P@3", "PSP@1", "PSP@3"]
+    assert result["metrics"][0]["value"] == 60.04
 
 
 def test_measures_of_training_documents_are_no_results(text_model: LightDXML) -> None:
@@ -111,7 +109,7 @@ def test_names_are_shown_as_they_are(text_model: LightDXML) -> None:
     assert "<h1># y" not in shown
     assert shown.count("<h1>") == 1
     assert "\x1b" not in text
-    assert metadata(text)["model-index"][0]["name"] == about.name  # type: ignore[index]
+    assert metadata(text)["model-index"][0]["name"] == '"quoted": <b>&amp; {x} --- # y'  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

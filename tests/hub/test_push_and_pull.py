@@ -166,7 +166,7 @@ def test_what_a_model_has_learned_is_not_replaced_by_accident(hub: FakeHub, mode
 def test_damaged_training_data_are_refused(hub: FakeHub, learned: Path, tmp_path: Path) -> None:
     for name in ("learning/000001.json.gz", "learning/base/label_names.json", "learning/kept.safetensors"):
         share(hub, learned, **{name: b"[]"})
-        with pytest.raises(ValueError, match=rf"{REPO} is damaged"):
+        with pytest.raises(ValueError, match=rf"{REPO}\S* is damaged"):
             run("pull", REPO, tmp_path / "again", "--with-training-data", "--force")
         run("pull", REPO, tmp_path / "again", "--force")
 
@@ -266,8 +266,8 @@ def test_an_interrupted_download_goes_on_where_it_stopped(
     share(hub, model)
     hub.cut = 10_000
     run("pull", REPO, tmp_path / "again")
-    assert hub.cut is None
     assert files_in(tmp_path / "again") == files_in(model)
+    assert sum(one.startswith("GET") and one.endswith("/arrays.safetensors") for one in hub.requests) == 2
     assert hub.sent == sum(map(len, files_in(model).values()))
 
 
