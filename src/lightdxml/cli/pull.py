@@ -51,7 +51,7 @@ def run(
         check_lessons(model)
     found, read = pull(repo, model, revision, with_training_data=with_training_data)
     labels, documents = f"{read.model.n_labels:,} labels", f"{read.model.n_documents:,} documents"
-    say(f"{repo}, commit {found.commit[:12]}: {labels}, trained on {documents}. Nobody but its owner vouches for it.")
+    say(f"{repo}, commit {found.commit[:12]}: {labels}, trained on {documents}.")
     if found.left_out:
         size = size_of([found.left_out])
         say(f"It is shared with {size} of training data and journal: --with-training-data takes them.")

@@ -32,6 +32,7 @@ _MEANINGS = {
     "PSP": "like P, with more weight on rare labels",
     "R": "percentage of the labels of a document that are among the first k",
 }
+_INTERVAL = "its 95 % confidence interval"
 _CUTS = (1, 3, 5)
 _INDEXED = tuple(f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in _CUTS)
 
@@ -90,7 +91,7 @@ def card(stored: Stored, about: About, evaluation: Evaluation | None = None) -> 
         _summary(model),
         section("How to use it", *_use(model, about.repo or "OWNER/NAME")),
         section("Intended use", _INTENDED),
-        section("Training data", *_training_data(model)),
+        section("Training data", *_training_data(model, _language(model, about))),
         section("Accuracy", *_accuracy(model, found)),
         section("How it scores", *_views(model)),
         section("What it is not good for", bullets(_limits(model))),
@@ -167,12 +168,13 @@ def _use(model: Model, repo: str) -> Iterator[str]:
     yield f'```sh\nlightdxml pull {repo} my-model\nlightdxml serve my-model  # needs "lightdxml[serve]"\n```'
 
 
-def _training_data(model: Model) -> Iterator[str]:
+def _training_data(model: Model, language: str) -> Iterator[str]:
     counts = np.bincount(model.label_groups, minlength=len(GROUP_NAMES)).tolist()
     empty = int(np.count_nonzero(model.label_frequency == 0))
     kind = "words" if model.vectorizer is not None else "features"
     rows = [
         ("documents", f"{model.n_documents:,}"),
+        *([("language", language)] if language else ()),
         (kind, f"{model.n_features:,}"),
         ("labels", f"{model.n_labels:,}"),
         *([("labels without training documents", f"{empty:,}")] if empty else ()),
@@ -183,7 +185,7 @@ def _training_data(model: Model) -> Iterator[str]:
             else ()
         ),
     ]
-    yield table(("", "number"), rows)
+    yield table(("", ""), rows)
     yield "Labels by their number of training documents:"
     yield table(("training documents", *GROUP_NAMES), [("labels", *(f"{count:,}" for count in counts))])
     most = np.argsort(-model.label_frequency, kind="stable")[:_FREQUENT].tolist()
@@ -202,13 +204,14 @@ def _accuracy(model: Model, found: Evaluation) -> Iterator[str]:
         return
     yield _measured_on(model, found)
     rows = [
-        (name, *(_measure(found, f"{name}@{k}") for k in cuts), about)
+        (name, *(f"{found.metrics[f'{name}@{k}']:.1f}" for k in cuts), about)
         for name, about in _MEANINGS.items()
         if f"{name}@{cuts[0]}" in found.metrics
     ]
-    yield table(("%", *(f"@{k}" for k in cuts), ""), rows, words=(0, len(cuts) + 1))
     if found.intervals:
-        yield "In parentheses: 95 % confidence intervals."
+        bounds = (found.intervals.get(f"P@{k}") for k in cuts)
+        rows.insert(1, ("", *("" if one is None else f"{one[0]:.1f}–{one[1]:.1f}" for one in bounds), _INTERVAL))
+    yield table(("%", *(f"@{k}" for k in cuts), ""), rows, words=(0, len(cuts) + 1))
     if found.groups:
         yield f"Accuracy of the first {DEPTH} labels by the number of training documents of a label:"
         yield table(
@@ -248,11 +251,6 @@ def _measured_on(model: Model, found: Evaluation) -> str:
             f"**It was trained on {100 * (found.trained_on_share or 0):.3g} % of them, so these numbers are too high.**"
         )
     return " ".join(lines)
-
-
-def _measure(found: Evaluation, name: str) -> str:
-    low, high = found.intervals.get(name, (None, None))
-    return f"{found.metrics[name]:.1f}" + ("" if low is None else f" ({low:.1f}–{high:.1f})")
 
 
 def _percent(value: float | None) -> str:
