@@ -38,12 +38,14 @@ def run(
     Example: `lightdxml pull alice/my-model my-model`
     """
     from lightdxml.cli.train import check_lessons
-    from lightdxml.hub.connection import check_repo
+    from lightdxml.hub.connection import check_repo, hide_bars, require_hub
     from lightdxml.hub.contents import size_of
     from lightdxml.hub.pull import pull
     from lightdxml.model import store
 
+    require_hub()
     check_repo(repo)
+    hide_bars()
     store.check_target(model)
     if not force and not discard_lessons:
         store.check_absent(model)

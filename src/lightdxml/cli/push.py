@@ -62,10 +62,12 @@ def run(
     Example: `lightdxml push my-model alice/my-model --data my-data --license mit`
     """
     from lightdxml.hub.card import About
-    from lightdxml.hub.connection import check_repo
+    from lightdxml.hub.connection import check_repo, hide_bars, require_hub
     from lightdxml.hub.push import plan, push, with_card
 
+    require_hub()
     check_repo(repo)
+    hide_bars()
     if card is not None and keep_card:
         raise ValueError("--card and --keep-card exclude each other: give one of them")
     about = About(repo.rpartition("/")[2], repo, license.lower(), language.lower(), with_training_data)

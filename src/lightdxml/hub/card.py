@@ -27,10 +27,10 @@ _RARE = 5
 # The share of training documents among those to measure that is tolerated, as texts may repeat.
 _TOLERATED = 0.01
 _MEANINGS = {
-    "P": "percentage of the first k labels that are right",
+    "P": "percentage of right labels among the first k",
     "nDCG": "like P, with more weight on the first positions",
     "PSP": "like P, with more weight on rare labels",
-    "R": "percentage of the labels of a document that are among the first k",
+    "R": "percentage of a document's labels among the first k",
 }
 _INTERVAL = "its 95 % confidence interval"
 _CUTS = (1, 3, 5)
@@ -185,7 +185,7 @@ def _training_data(model: Model, language: str) -> Iterator[str]:
             else ()
         ),
     ]
-    yield table(("", ""), rows)
+    yield table(("", "value"), rows)
     yield "Labels by their number of training documents:"
     yield table(("training documents", *GROUP_NAMES), [("labels", *(f"{count:,}" for count in counts))])
     most = np.argsort(-model.label_frequency, kind="stable")[:_FREQUENT].tolist()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -52,6 +54,14 @@ def require_hub() -> None:
     """Raise an `ImportError` that says how to install huggingface_hub, if it is missing."""
     if find_spec("huggingface_hub") is None:
         raise ImportError('sharing models needs huggingface_hub: pip install "lightdxml[hub]"')
+
+
+def hide_bars() -> None:
+    """Show no progress bars of huggingface_hub where nobody sees them, unless the user has chosen."""
+    if not sys.stderr.isatty() and "HF_HUB_DISABLE_PROGRESS_BARS" not in os.environ:
+        from huggingface_hub.utils import disable_progress_bars
+
+        disable_progress_bars()
 
 
 def check_repo(repo: str) -> None:
