@@ -58,10 +58,9 @@ def require_hub() -> None:
 
 def hide_bars() -> None:
     """Show no progress bars of huggingface_hub where nobody sees them, unless the user has chosen."""
-    if not sys.stderr.isatty() and "HF_HUB_DISABLE_PROGRESS_BARS" not in os.environ:
-        from huggingface_hub.utils import disable_progress_bars
-
-        disable_progress_bars()
+    if not sys.stderr.isatty():
+        # Read when it is imported.
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
 
 
 def check_repo(repo: str) -> None:
