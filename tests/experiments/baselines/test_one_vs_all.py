@@ -74,6 +74,14 @@ def test_labels_of_all_documents_and_of_none(name: str) -> None:
     assert (scores[labels < 0] == 0).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_data_without_labels_give_no_predictions(name: str) -> None:
+    X = csr_matrix(np.eye(9, dtype=np.float32))
+    labels, scores = fitted(name, (X, csr_matrix((9, 4), dtype=np.float32))).rank(X, 2)
+    assert (labels == -1).all()
+    assert (scores == 0).all()
+
+
 def test_dismec_finds_the_minimum(data: Data) -> None:
     learner = DiSMEC(C=2.0, threshold=0.0)
     learner.fit(*data, seed=0, threads=2)

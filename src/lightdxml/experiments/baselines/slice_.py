@@ -121,7 +121,7 @@ def training_sets(shortlists: NDArray[np.int32], Y: csr_matrix) -> csr_matrix:
     [0, 0, 1, 2]
     """
     n, k = shortlists.shape
-    found = csr_matrix((np.ones(n * k, np.float32), shortlists.ravel(), np.arange(0, n * k + 1, k)), Y.shape)
+    found = csr_matrix((np.ones(n * k, np.float32), shortlists.ravel(), k * np.arange(n + 1)), Y.shape)
     # Transposing counts entries by label: documents ascend.
     members = csr_matrix((found + Y).T)
     members.sort_indices()
