@@ -158,6 +158,16 @@ def test_features_of_slice_are_coordinates_in_the_first_singular_vectors(data: D
         np.testing.assert_allclose(np.abs((found * expected[:rows].T).sum(axis=0))[:10], 1, atol=1e-3)
 
 
+@pytest.mark.parametrize(("rows", "rank"), [(400, 6), (30, 30), (400, 0)])
+def test_features_of_slice_are_the_same_in_every_run_if_the_rank_is_low(rows: int, rank: int) -> None:
+    rng = np.random.default_rng(0)
+    X = csr_matrix(rng.random((rows, rank)) @ rng.random((rank, 350)), dtype=np.float32)
+    found = singular_vectors(X, 300)
+    assert found.shape == (350, max(1, rank))
+    np.testing.assert_array_equal(found, singular_vectors(X, 300))
+    np.testing.assert_allclose(X @ found @ found.T, X.toarray(), atol=1e-4)
+
+
 def test_slice_computes_what_a_dense_reference_does(data: Data) -> None:
     learner = Slice(dim=20, shortlist_size=6, tolerance=1e-4, max_iter=1000)
     learner.fit(*data, seed=0, threads=2)

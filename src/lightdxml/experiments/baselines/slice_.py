@@ -109,18 +109,18 @@ def singular_vectors(X: csr_matrix, dim: int) -> NDArray[np.float32]:
     n, least = X.shape[0], min(X.shape)
     # As many random sums of rows span all rows, unless their rank is higher.
     basis, triangle = np.linalg.qr(X.T @ rng.standard_normal((n, min(n, dim))))
-    if dim < least and _is_large(np.abs(triangle.diagonal())).all():
+    if dim < least and _n_large(np.abs(triangle.diagonal())) == dim:
         # Without a start of its own, ARPACK's would be random; so would be what it finds beyond the rank.
         found = svds(X, dim, v0=rng.random(least))[2][::-1]
     else:
         _, values, own = np.linalg.svd(X @ basis, full_matrices=False)
-        found = own[: max(1, int(_is_large(values).sum()))] @ basis.T
+        found = own[: max(1, _n_large(values))] @ basis.T
     return np.ascontiguousarray(found.T, dtype=np.float32)
 
 
-def _is_large(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which values are more than rounding errors of the largest one."""
-    return values > _ROUNDING * values.max(initial=0)
+def _n_large(values: NDArray[np.float64]) -> int:
+    """Return how many values are more than rounding errors of the largest one."""
+    return int(np.count_nonzero(values > _ROUNDING * values.max(initial=0)))
 
 
 def training_sets(shortlists: NDArray[np.int32], Y: csr_matrix) -> csr_matrix:
