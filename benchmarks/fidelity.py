@@ -3,14 +3,16 @@
 Each method is trained with its authors' settings on bibtex and delicious, on the features of the XC repository: as they
 are for FastXML and PfastreXML, whose penalty depends on their scale, and in rows of length 1 for the others.
 `--seeds` takes means. `--splits` draws that many other splits of the same sizes, because published rows of delicious
-may be means over several. FOLDER holds one folder per data set.
+may be means over several. `--set` changes settings. The folder given by `--data` holds one folder per data set.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measure import alone, timed
@@ -31,7 +33,7 @@ PUBLISHED_AS = {"dismec": "1vsall"}
 CUTS = (1, 3, 5)
 
 
-def measured(name: str, data: str, folder: Path, seed: int, split: int) -> dict[str, float]:
+def measured(name: str, data: str, folder: Path, settings: dict[str, Any], seed: int, split: int) -> dict[str, float]:
     """Train and evaluate one method; a split above 0 is drawn at random."""
     loaded = load(folder / data)
     assert loaded.test is not None
@@ -42,7 +44,7 @@ def measured(name: str, data: str, folder: Path, seed: int, split: int) -> dict[
     if split:
         rows = np.random.default_rng(split).permutation(len(rows))
     train, test = np.sort(rows[:n]), np.sort(rows[n:])
-    learner = method(name)()
+    learner = method(name)(**settings)
     threads = parallel.thread_count()
     _, seconds = timed(lambda: learner.fit(X[train], Y[train], seed=seed, threads=threads))
     ranked = learner.rank(X[test], max(CUTS))[0]
@@ -68,7 +70,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--splits", type=int, default=0)
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     given = parser.parse_args()
+    settings = {key: json.loads(value) for key, value in (pair.split("=") for pair in given.set)}
     print("| Data set | Method | P@1 / 3 / 5 | beside published | PSP@1 / 3 / 5 | beside published | Training |")
     print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     for data in given.sets:
@@ -76,7 +80,7 @@ def main() -> None:
         for name in given.methods:
             known = rows.get(PUBLISHED_AS.get(name, name), {})
             runs = [(seed, split) for seed in range(given.seeds) for split in range(1, given.splits + 1) or (0,)]
-            all_found = [alone(measured, name, data, given.data, *run) for run in runs]
+            all_found = [alone(measured, name, data, given.data, settings, *run) for run in runs]
             found = {key: float(np.mean([one[key] for one in all_found])) for key in all_found[0]}
             print(f"| {data} | {name} | {' | '.join(cells(found, known))} |", flush=True)
 

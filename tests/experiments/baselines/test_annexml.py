@@ -15,10 +15,10 @@ def test_neighbors_have_the_greatest_shares_of_common_labels(max_pairs: int | No
     Y = (rng.random((30, 9)) < 0.15).astype(np.float32)
     Y[4] = 0
     frequencies = Y.sum(axis=0)
-    ordered = np.sort(frequencies)
-    within = np.cumsum(ordered**2 - ordered) <= (np.inf if max_pairs is None else max_pairs)
-    kept = frequencies <= ordered[within][-1]
-    assert kept.all() == (max_pairs is None)
+    order = np.argsort(frequencies, kind="stable")
+    pairs = np.cumsum(frequencies[order] ** 2 - frequencies[order])
+    kept = np.sort(order[pairs <= (np.inf if max_pairs is None else max_pairs)])
+    assert (len(kept) == 9) == (max_pairs is None)
     found = annexml.label_neighbors(csr_matrix(Y), 4, max_pairs)
     sizes = Y.sum(axis=1)
     for i in range(30):
@@ -27,6 +27,16 @@ def test_neighbors_have_the_greatest_shares_of_common_labels(max_pairs: int | No
         best = np.lexsort([np.arange(30), -scores.round(5)])
         best = best[scores[best] > 0][:4]
         assert found[i].tolist() == (np.resize(best, 4).tolist() if len(best) else [-1] * 4)
+
+
+@pytest.mark.parametrize(("max_pairs", "nearest"), [(13, [1, 0, -1, -1]), (14, [1, 0, 3, 2])])
+def test_frequent_labels_with_too_many_pairs_make_no_neighbors(max_pairs: int, nearest: list[int]) -> None:
+    Y = csr_matrix(np.array([[1, 1], [1, 1], [1, 0], [1, 0]], dtype=np.float32))  # 12 pairs and 2
+    assert annexml.label_neighbors(Y, 1, max_pairs)[:, 0].tolist() == nearest
+
+
+def test_no_label_makes_neighbors_if_each_has_too_many_pairs() -> None:
+    assert (annexml.label_neighbors(csr_matrix(np.ones((5, 2), dtype=np.float32)), 2, 19) == -1).all()
 
 
 def test_small_data_has_one_cluster() -> None:

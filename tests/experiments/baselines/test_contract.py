@@ -20,12 +20,11 @@ from tests.support.bench import LABELS, documents
 
 TRAIN, TEST = 500, 100
 NO_FEATURES, NO_LABELS = 3, 5
-ONE_VS_ALL = ("slice", "dismec", "ppdsparse")
+PEERS = ("sleec", "annexml", "fastxml", "pfastrexml", "slice", "dismec", "ppdsparse")
 # Methods that run on our kernels.
 OWN = (
-    *("lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "sleec", "annexml"),
-    *("ova", "knn", "fastxml", "pfastrexml"),
-    *ONE_VS_ALL,
+    *("lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "ova", "knn"),
+    *PEERS,
 )
 
 
@@ -165,6 +164,28 @@ def test_the_same_seed_gives_the_same_result_with_any_number_of_threads(name: st
     one, two = (fitted(name, problem, threads=threads).rank(problem.X_test, 5) for threads in (1, 2))
     np.testing.assert_array_equal(one[0], two[0])
     np.testing.assert_array_equal(one[1], two[1])
+
+
+@pytest.mark.parametrize("name", PEERS)
+@pytest.mark.parametrize(
+    ("X", "Y"),
+    [
+        pytest.param(np.ones((1, 1)), np.ones((1, 1)), id="one document, feature and label"),
+        pytest.param(np.ones((12, 1)), np.eye(12, 5), id="one feature"),
+        pytest.param(np.ones((12, 20)), np.eye(12), id="documents that are all the same"),
+        pytest.param(np.eye(12), np.ones((12, 1)), id="one label, which all documents have"),
+        pytest.param(np.zeros((12, 5)), np.eye(12), id="no document has features"),
+        pytest.param(np.eye(12), np.zeros((12, 4)), id="no document has labels"),
+    ],
+)
+def test_odd_data_are_learned_too(name: str, X: NDArray[np.float64], Y: NDArray[np.float64]) -> None:
+    data = csr_matrix(X, dtype=np.float32), csr_matrix(Y, dtype=np.float32)
+    learner = installed(name)()
+    learner.fit(*data, seed=0, threads=2)
+    labels, scores = learner.rank(data[0], 3)
+    assert np.isfinite(scores).all()
+    assert labels.max() < Y.shape[1]
+    assert Y.any() or (labels == -1).all()
 
 
 @pytest.mark.parametrize("name", METHODS)

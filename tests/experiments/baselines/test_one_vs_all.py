@@ -74,6 +74,14 @@ def test_labels_of_all_documents_and_of_none(name: str) -> None:
     assert (scores[labels < 0] == 0).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_data_without_labels_give_no_predictions(name: str) -> None:
+    X = csr_matrix(np.eye(9, dtype=np.float32))
+    labels, scores = fitted(name, (X, csr_matrix((9, 4), dtype=np.float32))).rank(X, 2)
+    assert (labels == -1).all()
+    assert (scores == 0).all()
+
+
 def test_dismec_finds_the_minimum(data: Data) -> None:
     learner = DiSMEC(C=2.0, threshold=0.0)
     learner.fit(*data, seed=0, threads=2)
@@ -148,6 +156,16 @@ def test_features_of_slice_are_coordinates_in_the_first_singular_vectors(data: D
         lengths = np.linalg.norm(data[0] @ found, axis=0)
         np.testing.assert_allclose(lengths, values[:rows], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(np.abs((found * expected[:rows].T).sum(axis=0))[:10], 1, atol=1e-3)
+
+
+@pytest.mark.parametrize(("rows", "rank"), [(400, 6), (30, 30), (400, 0)])
+def test_features_of_slice_are_the_same_in_every_run_if_the_rank_is_low(rows: int, rank: int) -> None:
+    rng = np.random.default_rng(0)
+    X = csr_matrix(rng.random((rows, rank)) @ rng.random((rank, 350)), dtype=np.float32)
+    found = singular_vectors(X, 300)
+    assert found.shape == (350, max(1, rank))
+    np.testing.assert_array_equal(found, singular_vectors(X, 300))
+    np.testing.assert_allclose(X @ found @ found.T, X.toarray(), atol=1e-4)
 
 
 def test_slice_computes_what_a_dense_reference_does(data: Data) -> None:

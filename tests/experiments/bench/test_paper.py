@@ -24,16 +24,26 @@ def test_methods_are_grouped_by_class_in_the_papers_order() -> None:
 def test_published_rows_stand_below_the_measured_ones() -> None:
     shown = rows(done_cell(data="eurlex4k", method="sleec"), done_cell(data="eurlex4k", method="lightdxml-paper"))
     names = [row[1] for row in shown]
-    assert names[names.index("sleec") + 1] == "SLEEC †"
-    assert names[names.index("lightdxml-paper") + 1] == "LightDXML †"
-    assert next(row[2] for row in shown if row[1] == "LightDXML †") == "82.38"
-    assert "AnnexML †" in names, "published rows of methods that were not run are shown too"
+    assert names[names.index("sleec") + 1].startswith("SLEEC †")
+    assert names[names.index("lightdxml-paper") + 1].startswith("LightDXML †")
+    assert next(row[2] for row in shown if row[1].startswith("LightDXML †")) == "82.38"
+    assert any(name.startswith("AnnexML †") for name in names), (
+        "published rows of methods that were not run are shown too"
+    )
 
 
 def test_data_that_the_paper_does_not_have_show_rows_of_others_with_their_source() -> None:
     text = page([done_cell(data="bibtex", method="sleec")])
-    assert "|  | SLEEC † | 65.08 |" in text
-    assert "† XC repository, 2024-08; hardware unknown" in text
+    assert "|  | SLEEC †1 | 65.08 |" in text
+    assert "| Tree | PfastreXML †2 | 63.46 |" in text
+    assert (
+        "†1 Published, not measured here: XC repository, 2024-08; hardware unknown; the best P in that repository"
+        in text
+    )
+    assert (
+        "†2 Published, not measured here: XC repository, 2024-08; hardware unknown; the best PSP in that repository"
+        in text
+    )
     assert "PD-Sparse" not in text, "it is no method of the table"
 
 

@@ -114,19 +114,23 @@ def label_neighbors(Y: csr_matrix, k: int, max_pairs: int | None = None) -> NDAr
     >>> label_neighbors(csr_matrix(np.array([[1, 0], [1, 1], [1, 0]], dtype=np.float32)), 2).tolist()
     [[2, 1], [0, 2], [0, 1]]
     """
-    n = Y.shape[0]
     shares = csr_matrix(diags_array((1 / np.maximum(1, np.diff(Y.indptr))).astype(np.float32)) @ Y)
-    frequencies = np.bincount(Y.indices, minlength=Y.shape[1])
-    kept = frequencies <= _longest(frequencies, max_pairs)
-    own = np.arange(n, dtype=np.int32)[:, None]
-    found, scores, _ = search(inverted_rows(csr_matrix(shares[:, kept])), Batch(csr_matrix(Y[:, kept])), k, own)
+    if max_pairs is not None:
+        kept = rarest(np.bincount(Y.indices, minlength=Y.shape[1]), max_pairs)
+        shares, Y = csr_matrix(shares[:, kept]), csr_matrix(Y[:, kept])
+    own = np.arange(Y.shape[0], dtype=np.int32)[:, None]
+    found, scores, _ = search(inverted_rows(shares), Batch(Y), k, own)
     best, _ = top_k(found, scores, k)
     counts = np.maximum(1, (best >= 0).sum(axis=1))
     return np.take_along_axis(best, np.arange(k) % counts[:, None], axis=1)
 
 
-def _longest(frequencies: NDArray[np.int64], max_pairs: int | None) -> int:
-    """Return the greatest frequency up to which labels, the rarest first, make up at most that many pairs."""
-    ordered = np.sort(frequencies)
-    n = len(ordered) if max_pairs is None else int(np.searchsorted(np.cumsum(ordered**2 - ordered), max_pairs, "right"))
-    return int(ordered[max(0, n - 1)]) if len(ordered) else 0
+def rarest(frequencies: NDArray[np.int64], max_pairs: int) -> NDArray[np.int64]:
+    """Return the rarest labels, in ascending order: as many as make up at most that many pairs of documents.
+
+    >>> rarest(np.array([3, 2, 2]), 4).tolist()
+    [1, 2]
+    """
+    order = np.argsort(frequencies, kind="stable")
+    pairs = np.cumsum(frequencies[order] ** 2 - frequencies[order])
+    return np.sort(order[: np.searchsorted(pairs, max_pairs, "right")])

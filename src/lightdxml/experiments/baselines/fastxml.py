@@ -104,7 +104,8 @@ class PfastreXML(FastXML):
 
     The score is tree^α · tail^(1 − α), where tail falls with the distance of the document from the mean of the label's
     documents. The authors' newer release adds the bias feature to both, which halves these distances for unit rows; as
-    in the older one, documents and centroids have no bias here.
+    in the older one, documents and centroids have no bias here. `A` and `B` are the constants of inverse propensity for
+    most data sets; Amazon's and Wikipedia's have others.
     """
 
     name = "pfastrexml"

@@ -26,8 +26,9 @@ class PPDSparse(SparseOVA):
     """PPD-Sparse (Yen et al., 2017): squared hinge loss and L1 norm, on active sets of documents.
 
     `l1` is λ. Where `l1` or `C` is None, the method takes the authors' value for that one of their data sets that is
-    nearest in the number of labels, on a logarithmic scale. The first negatives of a label are distinct documents;
-    among the authors' one may occur twice.
+    nearest in the number of labels, on a logarithmic scale. Where these are for features of 0 and 1, they are scaled to
+    rows of length 1; the threshold is not, so that fewer weights are dropped than by the authors. The first negatives
+    of a label are distinct documents; among the authors' one may occur twice.
     """
 
     name = "ppdsparse"

@@ -20,7 +20,7 @@ from lightdxml.views.dense.encoder import normalized
 from lightdxml.views.linear.options import SolverOptions
 from lightdxml.views.linear.solver import Documents, Problem, Weights, solve
 
-_ROWS = 4096
+_ROWS, _ROUNDING = 4096, 1e-6
 
 
 class Slice(Method):
@@ -105,12 +105,22 @@ def singular_vectors(X: csr_matrix, dim: int) -> NDArray[np.float32]:
     >>> np.abs(singular_vectors(csr_matrix([[0, 2.0], [0, 0]]), 1)).tolist()
     [[0.0], [1.0]]
     """
-    least = min(X.shape)
-    if dim >= least:
-        return np.ascontiguousarray(np.linalg.svd(X.toarray(), full_matrices=False)[2].T, dtype=np.float32)
-    # Without a start of its own, ARPACK's would be random.
-    start = np.random.default_rng(0).random(least)
-    return np.ascontiguousarray(svds(X.astype(np.float64), dim, v0=start)[2][::-1].T, dtype=np.float32)
+    X, rng = X.astype(np.float64), np.random.default_rng(0)
+    n, least = X.shape[0], min(X.shape)
+    # As many random sums of rows span all rows, unless their rank is higher.
+    basis, triangle = np.linalg.qr(X.T @ rng.standard_normal((n, min(n, dim))))
+    if dim < least and _n_large(np.abs(triangle.diagonal())) == dim:
+        # Without a start of its own, ARPACK's would be random; so would be what it finds beyond the rank.
+        found = svds(X, dim, v0=rng.random(least))[2][::-1]
+    else:
+        _, values, own = np.linalg.svd(X @ basis, full_matrices=False)
+        found = own[: max(1, _n_large(values))] @ basis.T
+    return np.ascontiguousarray(found.T, dtype=np.float32)
+
+
+def _n_large(values: NDArray[np.float64]) -> int:
+    """Return how many values are more than rounding errors of the largest one."""
+    return int(np.count_nonzero(values > _ROUNDING * values.max(initial=0)))
 
 
 def training_sets(shortlists: NDArray[np.int32], Y: csr_matrix) -> csr_matrix:
@@ -121,7 +131,7 @@ def training_sets(shortlists: NDArray[np.int32], Y: csr_matrix) -> csr_matrix:
     [0, 0, 1, 2]
     """
     n, k = shortlists.shape
-    found = csr_matrix((np.ones(n * k, np.float32), shortlists.ravel(), np.arange(0, n * k + 1, k)), Y.shape)
+    found = csr_matrix((np.ones(n * k, np.float32), shortlists.ravel(), k * np.arange(n + 1)), Y.shape)
     # Transposing counts entries by label: documents ascend.
     members = csr_matrix((found + Y).T)
     members.sort_indices()

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from lightdxml.data.files import writing_text
 from lightdxml.experiments.bench import published
+from lightdxml.experiments.bench.published import Published
 from lightdxml.experiments.bench.results import MODULES, Cell, Group, flat, grouped, write_json
 
 # The fields of a cell that the CSV has. The JSON has all of them.
@@ -83,6 +84,11 @@ _OTHERS = (
     *_percentages(("nDCG", "PSnDCG"), (3, 5)),
     *(Column(name, name, "{:.2f}".format, max) for name in ("RP@5", "R-precision")),
 )
+_HOW_TO_READ = (
+    "ms per document, batch ms: prediction time per document, for all test documents at once.",
+    "single ms: prediction time for one document at a time (median).",
+    "Peak memory covers training and prediction, and all processes of a method.",
+)
 _SECONDS = tuple(Column(name, f"phases.{name}", number) for name in (*MODULES, "other"))
 
 
@@ -129,7 +135,7 @@ def page(groups: Sequence[Group]) -> str:
     The main table has the layout of the paper's. Published rows are below the measured ones and marked with †.
     """
     known = published.rows(groups[0].data)
-    marks = {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(one.origin for one in known), start=1)}
+    marks = marks_of(known)
     rows = [(f"{escaped(one.method)} {marks[one.origin]}", one.values) for one in known]
     notes = [
         f"✗ {escaped(cell['method'])}, run {cell['repeat'] + 1}, {cell['status']}: {escaped(cell['message'])}"
@@ -154,16 +160,19 @@ def page(groups: Sequence[Group]) -> str:
     return "\n\n".join((*parts, conditions(cells))) + "\n"
 
 
-def conditions(cells: Sequence[Cell]) -> str:
-    """Return a Markdown list: where and with what cells were measured, and how to read the numbers."""
+def marks_of(known: Iterable[Published]) -> dict[str, str]:
+    """Return a mark for each footnote of published rows, in the order of the rows."""
+    return {origin: f"†{i}" for i, origin in enumerate(dict.fromkeys(one.origin for one in known), start=1)}
+
+
+def conditions(cells: Sequence[Cell], columns: Sequence[str] = _HOW_TO_READ) -> str:
+    """Return a Markdown list: where and with what cells were measured, and how to read these columns."""
     versions = {package: version for cell in cells for package, version in cell["versions"].items()}
     listed = ", ".join(f"{package} {version}" for package, version in versions.items())
     lines = [
         f"Measured on {escaped(cells[0]['machine'])} (threads: {cells[0]['threads']}), with {escaped(listed)}.",
         "The best measured value per data set is in bold.",
-        "ms per document, batch ms: prediction time per document, for all test documents at once.",
-        "single ms: prediction time for one document at a time (median).",
-        "Peak memory covers training and prediction, and all processes of a method.",
+        *columns,
     ]
     if any(cell["repeat"] for cell in cells):
         lines.append("Values are means over repeats, with the minimum and maximum in parentheses.")
