@@ -36,6 +36,7 @@ def connect(address: str) -> Iterator[None]:
     # Read when Ray is imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
+    from ray.exceptions import RayError, RayTaskError
 
     if ray.is_initialized():
         yield
@@ -43,13 +44,23 @@ def connect(address: str) -> Iterator[None]:
     _check_address(address)
     try:
         ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
-        raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
+    except (OSError, ValueError, RuntimeError, RayError) as error:
+        raise ConnectionError(f"no Ray cluster answers at {address} ({first_line(error)}): {_ADVICE}") from error
     try:
         yield
+    except RayTaskError:
+        # An error of a function, whose trace says where it is.
+        raise
+    except RayError as error:
+        raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
     finally:
         ray.shutdown()
+
+
+def first_line(error: Exception) -> str:
+    """Return what has happened, without the trace of a remote call."""
+    reason = getattr(error, "cause", None) or error
+    return next((line.strip(" .") for line in str(reason).splitlines() if line.strip()), type(reason).__name__)
 
 
 _ADVICE = "start one with `ray start --head`, or give `local` for this machine"
