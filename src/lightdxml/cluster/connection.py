@@ -10,6 +10,15 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 LOCAL = "local"
+# How often a task may lose its process: one that always does, for example by its memory, must not run forever.
+RETRIES = 10
+# Read when Ray is imported. Without the second one, tasks that Ray ends because the memory is full are tried forever.
+# The third keeps lines of Ray's own code from the terminal.
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_task_oom_retries": str(RETRIES),
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+}
 _HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
 _SECONDS = 10.0
 
@@ -33,8 +42,8 @@ def connect(address: str) -> Iterator[None]:
         that this machine belongs to; all others are `HOST:PORT`.
     """
     require_ray()
-    # Read when Ray is imported.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     import ray
     from ray.exceptions import RayError, RayTaskError
 

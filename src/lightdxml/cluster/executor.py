@@ -12,10 +12,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError, WorkerCrashedError
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from lightdxml.cluster.connection import first_line
+from lightdxml.cluster.connection import RETRIES, first_line
 from lightdxml.cluster.packing import Packed, pack, unpack
 from lightdxml.executor import Parts, Threads, WorkersLostError, total
 from lightdxml.kernels import blas, parallel
@@ -32,8 +39,8 @@ _PER_CPU = 4
 _SECONDS = 0.2
 # What a task should take at least.
 _TASK_SECONDS = 0.1
-# How often a task may lose its process: one that always does, for example by its memory, must not run forever.
-_RETRIES = 10
+# What a task fails with after it has lost its process for the last time.
+_GIVEN_UP = (NodeDiedError, OutOfMemoryError, WorkerCrashedError)
 _numbers = itertools.count()
 
 
@@ -71,7 +78,7 @@ class RayExecutor:
         common = self._sent.pack((function, shared))
         key = next(_numbers)
         waiting, running, results = deque(enumerate(items)), dict[Any, list[int]](), dict[int, R]()
-        at_once, seconds, task = max(1, self.ranges // 2), 0.0, _task.options(max_retries=_RETRIES)
+        at_once, seconds, task = max(1, self.ranges // 2), 0.0, _task.options(max_retries=RETRIES)
         # A few at a time: those that run when the work is stopped go on to their end. A task that is canceled may leave
         # its process with half a module.
         while waiting or running:
@@ -81,7 +88,7 @@ class RayExecutor:
                 running[task.remote(key, common.content, some, *common.arrays)] = list(numbers)
             done, _ = ray.wait(list(running), timeout=_SECONDS, fetch_local=False)
             for ref in done:
-                found, took = _result(ref)
+                found, took = _result_of_task(ref)
                 seconds += took
                 for i, result in zip(running.pop(ref), found, strict=True):
                     results[i] = result
@@ -209,10 +216,21 @@ def _result(ref: Any) -> Any:
     """Return a result, or raise the error of the function."""
     try:
         return ray.get(ref)
-    except (RayActorError, ObjectLostError, OutOfMemoryError, WorkerCrashedError) as error:
+    except (RayActorError, ObjectLostError, *_GIVEN_UP) as error:
         raise WorkersLostError(f"a process of the cluster was lost ({first_line(error)})") from error
     except RayTaskError as error:
         raise error.cause from None
+
+
+def _result_of_task(ref: Any) -> Any:
+    """Return a result, or raise the error of the function: one without remedy if the task was tried often enough."""
+    try:
+        return _result(ref)
+    except WorkersLostError as error:
+        if isinstance(error.__cause__, _GIVEN_UP):
+            often = f"{error}, {RETRIES + 1} times by the same task: look at the memory and the logs of its machines"
+            raise ConnectionError(often) from error
+        raise
 
 
 def check_shards(shards: int | None) -> None:
