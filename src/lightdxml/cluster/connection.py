@@ -49,7 +49,8 @@ def connect(address: str) -> Iterator[None]:
     try:
         ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (OSError, ValueError, RuntimeError, RayError) as error:
-        raise ConnectionError(f"no Ray cluster answers at {address} ({first_line(error)}): {_ADVICE}") from error
+        reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
+        raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
     try:
         yield
     except RayTaskError:
