@@ -187,7 +187,11 @@ def test_the_number_of_shards_must_be_a_power_of_two() -> None:
         RayExecutor(6)
 
 
-def test_training_gives_up_when_processes_are_lost_again_and_again(documents: tuple[csr_matrix, csr_matrix]) -> None:
+def test_training_gives_up_when_processes_are_lost_again_and_again(
+    documents: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lightdxml.training.fit._PAUSE", 0)
+
     class Losing(Threads):
         def hold(self, *_: Any) -> Any:
             raise WorkersLostError("a process of the cluster was lost (test)")
