@@ -102,17 +102,12 @@ def test_a_process_that_ends_is_reported_as_lost(two_nodes: Nodes) -> None:
     parts.release()
 
 
-def end_processes(_: None, item: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return item
-
-
 def test_a_task_that_always_ends_its_process_does_not_run_forever(
     two_nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lightdxml.cluster.executor.RETRIES", 1)
     with pytest.raises(ConnectionError, match=r"a process of the cluster was lost .*, 2 times by the same task"):
-        RayExecutor().map(end_processes, None, [1])
+        RayExecutor().map(end_process, [1], [1])
 
 
 def test_arrays_that_do_not_fit_into_the_object_store_are_spilled(two_nodes: Nodes) -> None:
