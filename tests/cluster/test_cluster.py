@@ -102,6 +102,14 @@ def test_a_process_that_ends_is_reported_as_lost(two_nodes: Nodes) -> None:
     parts.release()
 
 
+def test_a_task_that_always_ends_its_process_does_not_run_forever(
+    two_nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lightdxml.cluster.executor.RETRIES", 1)
+    with pytest.raises(ConnectionError, match=r"a process of the cluster was lost .*, 2 times by the same task"):
+        RayExecutor().map(end_process, [1], [1])
+
+
 def test_arrays_that_do_not_fit_into_the_object_store_are_spilled(two_nodes: Nodes) -> None:
     executor = RayExecutor()
     arrays = [np.full(STORE_BYTES // 3, i, dtype=np.uint8) for i in range(5)]
@@ -174,7 +182,11 @@ def test_the_number_of_shards_must_be_a_power_of_two() -> None:
         RayExecutor(6)
 
 
-def test_training_gives_up_when_processes_are_lost_again_and_again(documents: tuple[csr_matrix, csr_matrix]) -> None:
+def test_training_gives_up_when_processes_are_lost_again_and_again(
+    documents: tuple[csr_matrix, csr_matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lightdxml.training.fit._PAUSE", 0)
+
     class Losing(Threads):
         def hold(self, *_: Any) -> Any:
             raise WorkersLostError("a process of the cluster was lost (test)")

@@ -26,11 +26,20 @@ def test_without_ray_the_message_says_how_to_install_it(monkeypatch: pytest.Monk
         pass
 
 
-def test_local_ray_is_stopped_and_a_connection_that_was_there_stays() -> None:
+def use_and_fail() -> None:
     import ray
+    from ray.exceptions import ObjectStoreFullError
 
     with connect("local"):
         with connect("127.0.0.1:1"):
             assert ray.is_initialized()
         assert ray.is_initialized()
+        raise ObjectStoreFullError("no space\nand a trace")
+
+
+def test_local_ray_is_stopped_a_connection_that_was_there_stays_and_errors_of_ray_are_one_sentence() -> None:
+    import ray
+
+    with pytest.raises(ConnectionError, match=r"^Ray could not go on: no space"):
+        use_and_fail()
     assert not ray.is_initialized()

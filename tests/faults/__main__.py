@@ -44,6 +44,8 @@ def main() -> None:
             clusters.killed_nodes,
             clusters.killed_workers,
             clusters.killed_drivers,
+            clusters.small_stores,
+            clusters.full_memory,
         ):
             name = (trial.func if isinstance(trial, partial) else trial).__name__
             if arguments.only is not None and name not in arguments.only.split(","):

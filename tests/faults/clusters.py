@@ -6,12 +6,16 @@ import os
 import random
 import shutil
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.faults.training import Child, Lab, numbered, wait_for
+import numpy as np
+from scipy.sparse import csr_matrix, save_npz
+
+from tests.faults.training import Background, Child, Lab, numbered, wait_for
 from tests.faults.trials import Outcome
-from tests.support.clusters import Nodes, nodes
+from tests.support.clusters import STORE_BYTES, Nodes, nodes
 
 # By what is printed when they begin: two phases of the cycle, and those after it that the cluster works in.
 PHASES = (
@@ -23,6 +27,9 @@ PHASES = (
     "label tree: tree 1, labels",
     "refit linear view",
 )
+# What a training run prints that has lost a process; in which steps memory is filled, as shares of all, and for how
+# many seconds it stays full at most.
+_LOST, _STEP, _PATIENCE = "a process of the cluster was lost", 0.02, 60
 
 
 def killed_nodes(lab: Lab, phases: tuple[str, ...] = PHASES) -> Outcome:
@@ -71,6 +78,67 @@ def killed_drivers(lab: Lab, times: int = 5, seed: int = 0) -> Outcome:
     held = lab.resumes(model, checkpoint)
     guarantee = "The driver is killed; resumed on another number of nodes, and without a cluster: the same model"
     return Outcome(guarantee, killed, killed * held)
+
+
+def small_stores(lab: Lab) -> Outcome:
+    """Train on features that the object store of no node can hold."""
+    rng, n, words = np.random.default_rng(0), 40_000, 300
+    places = np.sort(rng.integers(0, 100_000 - words, (n, words)), axis=1) + np.arange(words)
+    values = rng.random(n * words, dtype=np.float32)
+    X = csr_matrix((values, places.ravel(), np.arange(n + 1) * words), shape=(n, 100_000))
+    Y = csr_matrix((np.ones(n, np.float32), places[:, 0] % 8, np.arange(n + 1)), shape=(n, 8))
+    data, spill = lab.folder / "large", lab.folder / "spilled"
+    for folder in (data, lab.folder / "large-lab"):
+        folder.mkdir()
+    save_npz(data / "train_X.npz", X)
+    save_npz(data / "train_Y.npz", Y)
+    large = Lab(lab.folder / "large-lab", data, ("--dense", "never", "--set", "linear.work=0"))
+    with nodes(spill) as cluster:
+        cluster.resize(2)
+        child = _start(large, cluster, "large-model")
+        wait_for(lambda: not child.is_running or any(path.is_file() for path in spill.rglob("*")))
+        was_spilled = child.is_running
+        held = _ends_well(large, child, "large-model")
+    size = f"{(X.data.nbytes + X.indices.nbytes) / 1e6:.0f} MB of features, {STORE_BYTES / 1e6:.0f} MB per store"
+    return Outcome("Object stores have less space than the features: the same model", 1, held and was_spilled, size)
+
+
+def full_memory(lab: Lab, times: int = 3) -> Outcome:
+    """Fill the memory while the classifier is trained, so that Ray ends processes that hold parts of it."""
+    held = 0
+    for _ in range(times):
+        most = _used_memory() + 4 * _STEP
+        # Nearly full before it matters: the classifier is trained within seconds.
+        with Background(_fill_memory, most - _STEP), nodes(system={"memory_usage_threshold": most}) as cluster:
+            cluster.resize(2)
+            child = _start(lab, cluster, "full-memory")
+            wait_for(lambda child=child: "classifier, epoch" in child.output or not child.is_running)  # type: ignore[misc]
+            end = time.monotonic() + _PATIENCE
+            with Background(_fill_memory, most + _STEP):
+                wait_for(lambda child=child, end=end: _LOST in child.output or time.monotonic() > end)  # type: ignore[misc]
+            was_lost = _LOST in child.output
+            held += _ends_well(lab, child, "full-memory") and was_lost
+    return Outcome("Ray ends processes because the memory of a machine is full: the same model", times, held)
+
+
+def _total_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _used_memory() -> float:
+    """Return the share of the memory that is in use."""
+    facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    return 1 - int(facts["MemAvailable"].split()[0]) * 1024 / _total_memory()
+
+
+def _fill_memory(share: float) -> None:
+    """Take memory until this share of it is in use, and keep it."""
+    taken = []
+    while True:
+        if _used_memory() < share:
+            taken.append(bytearray(os.urandom(1 << 20) * 64))
+        else:
+            time.sleep(0.05)
 
 
 def _start(lab: Lab, cluster: Nodes, name: str, checkpoint: Path | None = None) -> Child:

@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 LOCAL = "local"
+# How often a task may lose its process: one that always does, for example by its memory, must not run forever.
+RETRIES = 10
+# Read when Ray is imported. Without the second one, tasks that Ray ends because the memory is full are tried forever.
+_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_task_oom_retries": str(RETRIES)}
 _HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
 _SECONDS = 10.0
 
@@ -33,9 +37,10 @@ def connect(address: str) -> Iterator[None]:
         that this machine belongs to; all others are `HOST:PORT`.
     """
     require_ray()
-    # Read when Ray is imported.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     import ray
+    from ray.exceptions import RayError, RayTaskError
 
     if ray.is_initialized():
         yield
@@ -43,13 +48,24 @@ def connect(address: str) -> Iterator[None]:
     _check_address(address)
     try:
         ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = str(error).partition("\n")[0]
+    except (OSError, ValueError, RuntimeError, RayError) as error:
+        reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
         raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
     try:
         yield
+    except RayTaskError:
+        # An error of a function, whose trace says where it is.
+        raise
+    except RayError as error:
+        raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
     finally:
         ray.shutdown()
+
+
+def first_line(error: Exception) -> str:
+    """Return what has happened, without the trace of a remote call."""
+    reason = getattr(error, "cause", None) or error
+    return next((line.strip(" .") for line in str(reason).splitlines() if line.strip()), type(reason).__name__)
 
 
 _ADVICE = "start one with `ray start --head`, or give `local` for this machine"

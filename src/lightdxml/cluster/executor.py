@@ -12,12 +12,20 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import ray
 from numpy.typing import NDArray
-from ray.exceptions import ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError, WorkerCrashedError
+from ray.exceptions import (
+    NodeDiedError,
+    ObjectLostError,
+    OutOfMemoryError,
+    RayActorError,
+    RayTaskError,
+    WorkerCrashedError,
+)
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from lightdxml.cluster.connection import RETRIES, first_line
 from lightdxml.cluster.packing import Packed, pack, unpack
 from lightdxml.executor import Parts, Threads, WorkersLostError, total
-from lightdxml.kernels import parallel
+from lightdxml.kernels import blas, parallel
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -31,13 +39,15 @@ _PER_CPU = 4
 _SECONDS = 0.2
 # What a task should take at least.
 _TASK_SECONDS = 0.1
+# What a task fails with after it has lost its process for the last time.
+_GIVEN_UP = (NodeDiedError, OutOfMemoryError, WorkerCrashedError)
 _numbers = itertools.count()
 
 
 class RayExecutor:
     """Runs functions as tasks of Ray, on all processors of the cluster.
 
-    Tasks whose process or machine has ended run again elsewhere.
+    Tasks whose process or machine has ended run again elsewhere, ten times at most.
 
     Parameters
     ----------
@@ -68,17 +78,17 @@ class RayExecutor:
         common = self._sent.pack((function, shared))
         key = next(_numbers)
         waiting, running, results = deque(enumerate(items)), dict[Any, list[int]](), dict[int, R]()
-        at_once, seconds = max(1, self.ranges // 2), 0.0
+        at_once, seconds, task = max(1, self.ranges // 2), 0.0, _task.options(max_retries=RETRIES)
         # A few at a time: those that run when the work is stopped go on to their end. A task that is canceled may leave
         # its process with half a module.
         while waiting or running:
             while waiting and len(running) < at_once:
                 size = _items_per_task(len(waiting), at_once, seconds / max(1, len(results)))
                 numbers, some = zip(*(waiting.popleft() for _ in range(size)), strict=True)
-                running[_task.remote(key, common.content, some, *common.arrays)] = list(numbers)
+                running[task.remote(key, common.content, some, *common.arrays)] = list(numbers)
             done, _ = ray.wait(list(running), timeout=_SECONDS, fetch_local=False)
             for ref in done:
-                found, took = _result(ref)
+                found, took = _result_of_task(ref)
                 seconds += took
                 for i, result in zip(running.pop(ref), found, strict=True):
                     results[i] = result
@@ -94,8 +104,8 @@ class RayExecutor:
         n = min(len(items), self.shards or _power_of_two(len(machines)))
         if n == 1:
             return Threads().hold(create, shared, items)
-        # Sent again: parts change such arrays where they are created.
-        common, size = _Sent().pack((create, shared)), len(items) // n
+        # Not kept for later calls: training changes these arrays.
+        common, size = pack((create, shared), ray.put), len(items) // n
         actors = []
         for i in range(n):
             node, cpus = machines[i % len(machines)]
@@ -133,12 +143,12 @@ class _InActors(Generic[P]):
         self.actors = []
 
 
-@ray.remote(num_cpus=1, max_retries=-1)
+@ray.remote(num_cpus=1)
 def _task(key: int, common: bytes, items: Sequence[Any], *arrays: NDArray[Any]) -> tuple[list[Any], float]:
     """Return the results of some items, and how many seconds they took."""
     function, shared = _unpacked(key, common, arrays)
     start = time.perf_counter()
-    with parallel.use_threads(1):
+    with parallel.use_threads(1), blas.on_one_thread():
         return [function(shared, item) for item in items], time.perf_counter() - start
 
 
@@ -206,16 +216,21 @@ def _result(ref: Any) -> Any:
     """Return a result, or raise the error of the function."""
     try:
         return ray.get(ref)
-    except (RayActorError, ObjectLostError, OutOfMemoryError, WorkerCrashedError) as error:
-        raise WorkersLostError(f"a process of the cluster was lost ({_first_line(error)})") from error
+    except (RayActorError, ObjectLostError, *_GIVEN_UP) as error:
+        raise WorkersLostError(f"a process of the cluster was lost ({first_line(error)})") from error
     except RayTaskError as error:
         raise error.cause from None
 
 
-def _first_line(error: Exception) -> str:
-    """Return what has happened, without the trace of a remote call."""
-    reason = getattr(error, "cause", None) or error
-    return next((line.strip(" .") for line in str(reason).splitlines() if line.strip()), type(reason).__name__)
+def _result_of_task(ref: Any) -> Any:
+    """Return a result, or raise the error of the function: one without remedy if the task was tried often enough."""
+    try:
+        return _result(ref)
+    except WorkersLostError as error:
+        if isinstance(error.__cause__, _GIVEN_UP):
+            often = f"{error}, {RETRIES + 1} times by the same task: look at the memory and the logs of its machines"
+            raise ConnectionError(often) from error
+        raise
 
 
 def check_shards(shards: int | None) -> None:

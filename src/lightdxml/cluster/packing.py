@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from ray import cloudpickle
 
 # Arrays below this size travel with the bytes.
@@ -48,10 +49,27 @@ class _Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
     def persistent_id(self, value: Any) -> int | None:
         if not isinstance(value, np.ndarray) or value.nbytes < _LARGE or value.dtype == object:
             return None
+        value = _viewed(value)
         if id(value) not in self._places:
             self._places[id(value)] = len(self._arrays)
             self._arrays.append(self._put(value))
         return self._places[id(value)]
+
+
+def _viewed(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array that another one is a view of, if it has the same cells: both travel as one.
+
+    >>> array = np.zeros(4)
+    >>> _viewed(array.view()) is array, _viewed(array[1:]) is array, _viewed(array.view(np.uint64)) is array
+    (True, False, False)
+    """
+    while isinstance(base := array.base, np.ndarray) and _layout(base) == _layout(array):
+        array = base
+    return array
+
+
+def _layout(array: NDArray[Any]) -> tuple[object, ...]:
+    return array.ctypes.data, array.dtype, array.shape, array.strides
 
 
 class _Unpickler(pickle.Unpickler):

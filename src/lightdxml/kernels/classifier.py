@@ -77,6 +77,7 @@ def collect_pairs(
     share, random_weight, seed = negatives
     n_labels = stamps.size
     n, most = 0, labels.size
+    near = np.empty(shortlists.shape[1], np.int64)
     for b in range(rows.size):
         row = rows[b]
         mark = stamp + b
@@ -88,9 +89,14 @@ def collect_pairs(
                 if n < most:
                     labels[n], targets[n], weights[n] = label, 1.0, 1.0
                 n += 1
-        for candidate in shortlists[row]:
-            label = candidate - first
-            if 0 <= label < n_labels and candidate >= 0 and stamps[label] != mark:
+        n_near = 0
+        for i in range(near.size):
+            label = np.int64(shortlists[row, i]) - first
+            near[n_near] = label
+            # No branch: most labels of a shortlist are not among some, and which ones cannot be predicted.
+            n_near += np.int64(np.uint64(label) < np.uint64(n_labels))
+        for label in near[:n_near]:
+            if stamps[label] != mark:
                 stamps[label] = mark
                 if n < most:
                     labels[n], targets[n], weights[n] = label, 0.0, 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -46,6 +47,9 @@ from lightdxml.views.names.forms import NameForms
 _SNAPSHOT = 7
 # How often processes of a cluster may be lost before training gives up.
 _MAX_LOSSES = 10
+# Seconds before training goes on after a loss, twice as many after each further one up to a minute: memory that is full
+# needs time to become free.
+_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,7 @@ def _train(run: Run, start_again: Callable[[], None], losses: int = 0) -> Model:
             often = f"{error}, {losses + 1} times: look at the memory and the logs of its machines"
             raise WorkersLostError(often) from error
         run.say(f"{error}: training goes on from the last checkpoint")
+    time.sleep(min(_PAUSE * 2**losses, _LONGEST_PAUSE))
     start_again()
     return _train(run, start_again, losses + 1)
 
