@@ -38,7 +38,7 @@ def expected_failures(estimator: LightDXML) -> dict[str, str]:
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [LightDXML(dim=4, epochs=1, shortlist_size=4)], expected_failed_checks=expected_failures, xfail_strict=True
+    [LightDXML(dim=4, epochs=1, shortlist_size=4)], expected_failed_checks=expected_failures
 )
 def test_it_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
