@@ -196,7 +196,7 @@ class LightDXML(BaseEstimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The labels, in the order of the columns of `predict_proba`, as names or ids; numbers if they have no names."""
+        """The labels, in the order of the columns of `predict_proba`, as names or ids."""
         return outputs.classes_of(self._trained())
 
     def text_options(self) -> TextOptions:
