@@ -31,7 +31,7 @@ _COMMENT = r" *<!-- *(?P<word>not run|run)\b:?(?P<comment>.*?)-->"
 _PIECE = re.compile(rf"^(?:{_FENCE}|{_COMMENT})", flags=re.S | re.M)
 _WHOLE_PAGE = re.compile(r"<!-- examples not run: \S.*?-->")
 _LIKE_DOCTEST = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-_SECONDS = 120
+_SECONDS = 300
 
 
 @dataclass
