@@ -67,7 +67,7 @@ class Child:
     @property
     def is_running(self) -> bool:
         """Whether it has not ended yet."""
-        return self.process.is_alive()
+        return bool(self.process.is_alive())
 
     def send(self, number: int) -> None:
         """Send a signal; a child that has ended meanwhile does not get it, as its exit code will show."""
@@ -78,7 +78,7 @@ class Child:
     def wait(self) -> int:
         """Wait for the end; return the exit code."""
         self.process.join(TIMEOUT)
-        code = self.process.exitcode
+        code: int | None = self.process.exitcode
         if code is None:
             self.process.kill()
             raise TimeoutError(f"a training run takes more than {TIMEOUT} s: {self.output[-500:]}")

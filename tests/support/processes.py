@@ -7,8 +7,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-forked = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+# Windows cannot fork. The two kinds of contexts have no common type with a `Process`.
+forked: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
     forked.set_forkserver_preload(["tests.support.preload"])
 

@@ -90,7 +90,7 @@ def test_training_again_in_a_process_compiles_nothing_and_trains_no_toy(
 ) -> None:
     """The toy once took half the time of small trainings, such as those of a grid search."""
     train(documents, small(random_state=1))
-    finalized = []
+    finalized: list[Any] = []
     monkeypatch.setattr(compilation, "finalize", finalized.append)
     train(documents, small(random_state=2, epochs=3))
     assert not finalized
