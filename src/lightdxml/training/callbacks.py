@@ -34,6 +34,9 @@ _LARGE_VECTORS = 100.0
 class Callback:
     """Hooks of a run; each does nothing unless it is overridden."""
 
+    def on_begin(self, run: Run) -> None:
+        """See the start of a training run; steps whose products are put into `run.products` are not computed."""
+
     def on_phase_begin(self, run: Run, phase: Phase) -> None:
         """See a phase begin."""
 
