@@ -87,7 +87,7 @@ def read(path: Path) -> Preset:
     ...     read(path).text_options().ngrams
     2
     """
-    content = _json(path)
+    content = read_json(path, "preset", '{"base": "default", "settings": {"NAME": VALUE, …}}')
     for key in content:
         if key not in _KEYS:
             raise ValueError(f"{path} has an entry {key!r}: a preset has only {', '.join(_KEYS[:-1])} and {_KEYS[-1]}")
@@ -128,26 +128,26 @@ def _checked(base: str, settings: dict[str, Any], about: dict[str, Any]) -> Pres
     return preset
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
+def read_json(path: Path, what: str, form: str) -> dict[str, Any]:
+    """Return the object in a small JSON file, which is called `what` in messages and looks like `form`."""
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: give a preset file")
+        raise ValueError(f"{path} is a folder: give a {what} file")
     if not path.exists():
-        raise FileNotFoundError(f"there is no preset file {path}: check the path")
+        raise FileNotFoundError(f"there is no {what} file {path}: check the path")
     if path.stat().st_size > _LARGEST_FILE:
-        raise ValueError(f"{path} is too large for a preset: give a file that `lightdxml tune` wrote")
+        raise ValueError(f"{path} is too large for a {what}: give another file")
     try:
         content = json.loads(path.read_text("utf-8"), object_pairs_hook=_without_repeats)
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON ({error.msg}, line {error.lineno}): correct this line") from error
     except RecursionError as error:
-        raise ValueError(f"{path} is not a preset: its brackets are nested too deeply") from error
+        raise ValueError(f"{path} is not a {what}: its brackets are nested too deeply") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not JSON in UTF-8: save it as UTF-8") from error
     except _RepeatedError as error:
         raise ValueError(f"{path} has {error} twice: keep one of them") from error
     if not isinstance(content, dict):
-        raise ValueError(f'{path} is not a preset: write {{"base": "default", "settings": {{"NAME": VALUE, …}}}}')
+        raise ValueError(f"{path} is not a {what}: write {form}")
     return content
 
 
