@@ -371,7 +371,8 @@ class LightDXML(BaseEstimator):
             try:
                 model, entries = train(
                     prepared, config, progress, keep, limit, None if spill is None else Path(spill),
-                    on_compiled=stop_helper, callbacks=[*callbacks, *(() if keeper is None else (keeper,))], executor=executor,
+                    on_compiled=stop_helper, executor=executor,
+                    callbacks=callbacks if keeper is None else (*callbacks, keeper),
                 )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:

@@ -19,6 +19,7 @@ from tests.support.settings_page import page
 COMMANDS = (
     "demo",
     "train",
+    "tune",
     "predict",
     "explain",
     "evaluate",

@@ -120,7 +120,9 @@ def run(
     ngrams: Annotated[
         int | None, _text(help="1 for single words, 2 for pairs of neighboring words as well. Default: 1.")
     ] = None,
-    min_df: Annotated[int | None, _text(help="Ignore words that occur in fewer training documents. Default: 2.")] = None,
+    min_df: Annotated[
+        int | None, _text(help="Ignore words that occur in fewer training documents. Default: 2.")
+    ] = None,
     max_features: Annotated[
         int | None, _text(help="Words and pairs to keep, at most: the most frequent ones. Default: 100,000.")
     ] = None,

@@ -59,7 +59,9 @@ class Documents:
         if judged is None:
             n = len(train)
             if n < _MIN_DOCUMENTS:
-                raise ValueError(f"{data.name} has {n} training documents: at least {_MIN_DOCUMENTS} are needed to tune")
+                raise ValueError(
+                    f"{data.name} has {n} training documents: at least {_MIN_DOCUMENTS} are needed to tune"
+                )
             order = np.random.default_rng(0).permutation(n)
             size = held_out_size(n)
             train, judged = data.train.take(np.sort(order[size:])), data.train.take(np.sort(order[:size]))

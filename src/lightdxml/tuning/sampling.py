@@ -12,13 +12,13 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
 # Attributes of trials.
-DEFAULTS, INTERRUPTED, ERROR, OWNER, METRICS, SECONDS, SETTINGS = (
-    "defaults", "interrupted", "error", "owner", "metrics", "seconds", "settings",
+DEFAULTS, INTERRUPTED, ERROR, OWNER, METRICS, SECONDS, SETTINGS, EARLY = (
+    "defaults", "interrupted", "error", "owner", "metrics", "seconds", "settings", "early",
 )  # fmt: skip
 # Trials with random settings at first.
 STARTUP = 6
-# A trial goes on if it is among the best third at its stage; the first few always go on.
-_SHARE, _FIRST = 3, 4
+# A trial goes on if it is in the better half at its stage; the first few always go on.
+_SHARE, _FIRST = 2, 4
 
 
 class RepeatableSampler(BaseSampler):
@@ -69,14 +69,25 @@ def counts(trial: FrozenTrial) -> bool:
 
 
 def goes_on(trials: Sequence[FrozenTrial], stage: int, value: float) -> bool:
-    """Return whether a trial with this value at a stage is among the best third of those that reached it.
+    """Return whether a trial with this value at a stage is in the better half of those that reached it.
 
     This is asynchronous successive halving (Li et al. 2020) with the stages of a training run as rungs.
     """
-    values = [value]
-    for one in trials:
-        if one.state in (TrialState.COMPLETE, TrialState.PRUNED) and stage in one.intermediate_values:
-            values.append(one.intermediate_values[stage])
+    finished = [one for one in trials if one.state in (TrialState.COMPLETE, TrialState.PRUNED)]
+    values: list[float] = [value]
+    values += [early[str(stage)] for one in finished if str(stage) in (early := one.user_attrs.get(EARLY, {}))]
     if len(values) <= _FIRST:
         return True
     return value >= sorted(values, reverse=True)[len(values) // _SHARE - 1]
+
+
+def expected(trials: Sequence[FrozenTrial], stage: int, value: float) -> float:
+    """Return about which value a trial would end with: as far from the defaults as it is at this stage.
+
+    Values at different stages cannot be compared. The sampler learns from these instead.
+    """
+    for one in trials:
+        early = one.user_attrs.get(EARLY, {}).get(str(stage))
+        if DEFAULTS in one.user_attrs and one.value is not None and early is not None:
+            return one.value + value - float(early)
+    return value

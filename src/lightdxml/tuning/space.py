@@ -61,12 +61,17 @@ class Dimension:
             return trial.suggest_categorical(self.name, self.choices)
         if isinstance(self.low, int) and isinstance(self.high, int):
             return trial.suggest_int(self.name, self.low, self.high, log=self.log)
-        return trial.suggest_float(self.name, self.low, self.high, log=self.log)
+        value = trial.suggest_float(self.name, self.low, self.high, log=self.log)
+        # People read and edit it later.
+        return min(max(float(f"{value:.3g}"), self.low), self.high)
 
     def near(self, value: Any) -> Any:
         """Return the value of the dimension that is closest to a default; None if there is none."""
         if isinstance(value, tuple):
             value = value[len(value) // 2]
+        if self.name == _DENSE and value == "auto":
+            # They are varied where `auto` trains them.
+            value = "always"
         if self.choices:
             return value if value in self.choices else None
         return min(max(value, self.low), self.high) if isinstance(value, int | float) else None
@@ -128,7 +133,7 @@ def _values(preset: Preset, documents: int | None) -> dict[str, Any]:
 
 
 def default_space(data: Documents, preset: Preset) -> Space:
-    """Return the settings that matter for these documents.
+    """Return the settings that matter for these documents, around the defaults: those are good on many data sets.
 
     Settings of the dense views are among them where these are trained by default.
     """
@@ -141,11 +146,11 @@ def default_space(data: Documents, preset: Preset) -> Space:
         found += _of_dense(config)
     if config.linear.enabled:
         found += [
-            Dimension("linear.costs", low=0.05, high=4.0, log=True),
-            Dimension("linear.prior", low=0.25, high=8.0, log=True),
+            Dimension("linear.costs", low=0.1, high=2.0, log=True),
+            Dimension("linear.prior", low=0.5, high=6.0, log=True),
         ]
         if config.names.enabled and named:
-            found.append(Dimension("names.documents", low=0.5, high=50.0, log=True))
+            found.append(Dimension("names.documents", low=1.0, high=25.0, log=True))
         if config.tree.enabled and _work(data, config) > config.linear.work:
             # Settings of clusters and matchers are left out: trials share these steps, which take long.
             found.append(Dimension("tree.max_trees", low=1, high=4))
@@ -167,10 +172,10 @@ def _of_dense(config: Config) -> list[Dimension]:
     return [
         *whether,
         Dimension("dense.dim", (64, 128, 192, 300)),
-        Dimension("dense.epochs", low=2, high=16, log=True),
-        Dimension("dense.learning_rate", low=0.002, high=0.05, log=True),
+        Dimension("dense.epochs", low=3, high=16, log=True),
+        Dimension("dense.learning_rate", low=0.004, high=0.04, log=True),
         Dimension("dense.dropout", low=0.0, high=0.6),
-        Dimension("dense.shortlist_size", low=50, high=400, log=True),
+        Dimension("dense.shortlist_size", low=100, high=400, log=True),
     ]
 
 
@@ -180,10 +185,8 @@ def _has_names(data: Documents, config: Config, texts: TextOptions) -> bool:
         return False
     if data.vocabulary is not None:
         return True
-    if data.train.texts is None:
-        words = frozenset(data.feature_names or ())
-    else:
-        words = survey(data.train.texts).words
+    texts_or_none = data.train.texts
+    words = frozenset(data.feature_names or ()) if texts_or_none is None else survey(texts_or_none).words
     return label_texts(data.label_names, words, None, texts.language) is not None
 
 
@@ -196,12 +199,13 @@ def _work(data: Documents, config: Config) -> float:
     """Return about how many features a pass of the linear view over all documents reads, without trees."""
     X, texts = data.train.X, data.train.texts
     if X is not None:
-        length = X.nnz / max(1, X.shape[0])
+        length = float(X.nnz / max(1, X.shape[0]))
     else:
         assert texts is not None
         some = [len(set(texts[i].split())) for i in range(0, len(texts), max(1, len(texts) // _SAMPLE))]
         length = sum(some) / max(1, len(some))
-    return data.train.Y.shape[1] / 16 * len(data.train) * (length + config.linear.document_work)
+    n_labels: int = data.train.Y.shape[1]
+    return n_labels / 16 * len(data.train) * (length + config.linear.document_work)
 
 
 def read_space(path: Path) -> Space:

@@ -12,11 +12,13 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
+from lightdxml.estimator import LightDXML
 from lightdxml.presets import TEXT_NAMES, Preset
 from lightdxml.tuning.documents import Documents
 from lightdxml.tuning.metric import Metric
 from lightdxml.tuning.sampling import (
     DEFAULTS,
+    EARLY,
     ERROR,
     INTERRUPTED,
     METRICS,
@@ -24,6 +26,7 @@ from lightdxml.tuning.sampling import (
     SECONDS,
     SETTINGS,
     counts,
+    expected,
     goes_on,
 )
 from lightdxml.tuning.space import Space, default_space
@@ -32,7 +35,6 @@ from lightdxml.tuning.watch import OutOfTime, SharedSteps, Watch, stage_name
 
 # So many failures in a row, without a success, are no accident.
 _MAX_FAILURES = 3
-_STAGE = "stage"
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Plan:
     seed
         The same seed gives the same trials.
     prune
-        Whether trials stop early that are not among the best third.
+        Whether trials stop early that are not in the better half.
     n_jobs, memory_limit
         As for `LightDXML` and its `fit`.
     """
@@ -84,7 +86,7 @@ class Trial:
     outcome
         `done`, `pruned` or `failed`.
     value
-        The metric in percent; of a pruned trial, the last early value.
+        The metric in percent; of a pruned trial, about what it would have been.
     settings
         What differs from the preset.
     metrics
@@ -119,8 +121,8 @@ class Outcome:
         return sum(one.seconds for one in self.trials)
 
 
-def tune(data: Documents, plan: Plan, on_trial: Callable[[Trial, Outcome], None] = lambda *_: None) -> Outcome:
-    """Run trials. An interrupted study goes on with the same storage.
+class Study:
+    """A search for settings, which goes on where an earlier one with the same storage has ended.
 
     Parameters
     ----------
@@ -128,50 +130,37 @@ def tune(data: Documents, plan: Plan, on_trial: Callable[[Trial, Outcome], None]
         The documents.
     plan
         What to do.
-    on_trial
-        Is called after each trial.
+
+    Attributes
+    ----------
+    identity
+        What the study belongs to: trials of other studies cannot be compared with its own.
 
     Examples
     --------
     >>> from lightdxml.data import Dataset, Split, Texts
     >>> from scipy.sparse import csr_matrix
     >>> split = Split(csr_matrix([[1, 0], [0, 1]] * 40, dtype="float32"), texts=Texts(["a cat", "a dog"] * 40))
-    >>> found = tune(Documents.of(Dataset("pets", split)), Plan(Metric.of("P@1"), trials=1))
+    >>> found = Study(Documents.of(Dataset("pets", split)), Plan(Metric.of("P@1"), trials=1)).run()
     >>> found.best.value, found.best.settings
     (100.0, {})
     """
-    deadline = None if plan.seconds is None else time.monotonic() + plan.seconds
-    space = default_space(data, plan.preset) if plan.space is None else plan.space
-    study = open_study(plan.storage, plan.seed, _identity(data, plan, space))
-    recover(study)
-    return _Runner(data, plan, space, study, deadline).run(on_trial)
 
-
-def outcome_of(study: optuna.Study, ended: str = "") -> Outcome:
-    """Return what a study has found so far."""
-    known = [one for one in study.get_trials(deepcopy=False) if counts(one)]
-    trials = [_trial(one) for one in known]
-    done = [one for one in trials if one.outcome == "done"]
-    defaults = [one.number for one in known if DEFAULTS in one.user_attrs]
-    return Outcome(
-        trials,
-        next((one for one in done if one.number in defaults), None),
-        # Of equals the first one: the defaults, if they are as good.
-        max(done, key=lambda one: one.value or 0.0, default=None),
-        ended,
-    )
-
-
-class _Runner:
-    """Runs the trials of a study in this process."""
-
-    def __init__(
-        self, data: Documents, plan: Plan, space: Space, study: optuna.Study, deadline: float | None
-    ) -> None:
-        self.data, self.plan, self.space, self.study, self.deadline = data, plan, space, study, deadline
+    def __init__(self, data: Documents, plan: Plan) -> None:
+        self.data, self.plan = data, plan
+        self.deadline = None if plan.seconds is None else time.monotonic() + plan.seconds
+        self.space = default_space(data, plan.preset) if plan.space is None else plan.space
+        self.identity = _identity(data, plan, self.space)
+        self.study = open_study(plan.storage, plan.seed, self.identity)
         self.shared = SharedSteps()
 
-    def run(self, on_trial: Callable[[Trial, Outcome], None]) -> Outcome:
+    def outcome(self, ended: str = "") -> Outcome:
+        """Return what has been found so far."""
+        return _outcome(self.study, ended)
+
+    def run(self, on_trial: Callable[[Trial, Outcome], None] = lambda *_: None) -> Outcome:
+        """Run trials; `on_trial` is called after each."""
+        recover(self.study)
         while not (ended := self._ended()):
             self._enqueue_defaults()
             trial = self.study.ask()
@@ -180,10 +169,10 @@ class _Runner:
                 self._run(trial)
             except OutOfTime:
                 continue
-            found = outcome_of(self.study)
+            found = self.outcome()
             on_trial(next(one for one in found.trials if one.number == trial.number), found)
             _check_failures(found)
-        return outcome_of(self.study, ended)
+        return self.outcome(ended)
 
     def _ended(self) -> str:
         """Return why there are no more trials; empty if there are."""
@@ -191,9 +180,11 @@ class _Runner:
         active = [one for one in trials if counts(one) or one.state == TrialState.RUNNING]
         if len(active) >= self.plan.trials:
             return f"{self.plan.trials} trials"
-        if self.deadline is not None and time.monotonic() > self.deadline and any(counts(one) for one in trials):
-            return "the time is over"
-        return ""
+        # The trial of the defaults starts in any case.
+        started = [one for one in trials if DEFAULTS in one.user_attrs and one.state != TrialState.WAITING]
+        has_defaults = any(INTERRUPTED not in one.user_attrs for one in started)
+        is_over = self.deadline is not None and time.monotonic() > self.deadline
+        return "the time is over" if is_over and has_defaults else ""
 
     def _enqueue_defaults(self) -> None:
         """Let the next trial be that of the defaults, if there is none."""
@@ -228,11 +219,15 @@ class _Runner:
         settings = {} if is_default else suggested
         trial.set_user_attr(SETTINGS, json.loads(json.dumps(settings)))
 
+        early: dict[str, float] = {}
+
         def report(stage: int, value: float) -> None:
-            trial.report(value, stage)
-            trial.set_user_attr(_STAGE, stage)
+            early[str(stage)] = value
+            trial.set_user_attr(EARLY, early)
             others = [one for one in self.study.get_trials(deepcopy=False) if one.number != trial.number]
             if self.plan.prune and not is_default and not goes_on(others, stage, value):
+                # At one step for all: the sampler would take a later one for a better one.
+                trial.report(expected(others, stage, value), 0)
                 raise optuna.TrialPruned
 
         watch = Watch(self.plan.metric, report, None if is_default else self.deadline)
@@ -241,8 +236,6 @@ class _Runner:
         return metrics[self.plan.metric.name]
 
     def _metrics(self, settings: Mapping[str, Any], watch: Watch) -> dict[str, float]:
-        from lightdxml.estimator import LightDXML
-
         data, train = self.data, self.data.train
         own = self.plan.preset.with_settings(settings).settings
         texts = {name: value for name, value in own.items() if name in TEXT_NAMES}
@@ -264,6 +257,21 @@ class _Runner:
         return self.plan.metric.measure(estimator, data)
 
 
+def _outcome(study: optuna.Study, ended: str) -> Outcome:
+    """Return what a study has found so far."""
+    known = [one for one in study.get_trials(deepcopy=False) if counts(one)]
+    trials = [_trial(one) for one in known]
+    done = [one for one in trials if one.outcome == "done"]
+    defaults = [one.number for one in known if DEFAULTS in one.user_attrs]
+    return Outcome(
+        trials,
+        next((one for one in done if one.number in defaults), None),
+        # Of equals the first one: the defaults, if they are as good.
+        max(done, key=lambda one: one.value or 0.0, default=None),
+        ended,
+    )
+
+
 def _finish(
     study: optuna.Study, trial: optuna.Trial, start: float, state: TrialState, value: float | None = None
 ) -> None:
@@ -281,7 +289,7 @@ def _check_failures(found: Outcome) -> None:
 def _trial(frozen: FrozenTrial) -> Trial:
     attributes, state = frozen.user_attrs, frozen.state
     outcome = {TrialState.COMPLETE: "done", TrialState.PRUNED: "pruned"}.get(state, "failed")
-    note = stage_name(attributes.get(_STAGE, 0)) if outcome == "pruned" else attributes.get(ERROR, "")
+    note = stage_name(max(map(int, attributes[EARLY]))) if outcome == "pruned" else attributes.get(ERROR, "")
     settings, metrics = attributes.get(SETTINGS, {}), attributes.get(METRICS, {})
     value = None if outcome == "failed" else frozen.value
     return Trial(frozen.number, outcome, value, settings, metrics, attributes.get(SECONDS, 0.0), note)

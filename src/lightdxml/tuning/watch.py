@@ -72,7 +72,8 @@ class Watch(Callback):
         """Report the value of a refresh of the cycle, and that of all views."""
         if not phase.completed:
             return
-        if phase.name == "validation" and run.cycle is not None:
+        if phase.name == "validation" and run.cycle is not None and run.cycle.refreshes > 1:
+            # The first refresh comes before the classifier is trained: it says little.
             self.report(run.cycle.refreshes, self.metric.early(phase.figures))
         elif phase.name == "tail":
             # The curve has a point for each tenth.
