@@ -27,8 +27,8 @@ MAY_IMPORT = {
     },
     "hub": {"metrics", "config", "model", "persistence", "learning"},
     "tuning": {
-        "estimator", "training", "views", "model", "data", "config", "presets", "survey", "label_names", "validation", "text",
-        "persistence",
+        "estimator", "training", "views", "model", "data", "config", "presets", "survey", "label_names", "validation",
+        "text", "persistence",
     },
     "presets": {"config", "text"},
     "learning": {
