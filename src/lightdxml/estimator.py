@@ -325,6 +325,8 @@ class LightDXML(BaseEstimator):
                         called = with_titles(called, labels.shape[1], titles)
                     flat = [name for one in called or () for name in one]
                     vectorizer, X = tfidf.fit(texts, text_options, limit, flat, executor)
+                    for callback in callbacks:
+                        callback.on_vectorizer(vectorizer)
                     if called is not None:
                         forms = name_forms(vectorizer, called)
                     seen = found.fingerprints

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -143,14 +144,20 @@ def _require_optuna() -> None:
 @contextmanager
 def _stopped(study: Study, storage: str) -> Iterator[None]:
     """Let SIGTERM stop a study as Ctrl-C does, and say how it goes on."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    received = [signal.SIGINT]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     except KeyboardInterrupt as stopped:
         done, where = len(study.outcome().trials), "the database" if "://" in storage else storage
         command = shlex.join(["lightdxml", *sys.argv[1:]])
         note(f"stopped; {done} trials are in {where}; go on with: {command}")
-        raise typer.Exit(128 + signal.SIGINT) from stopped
+        raise typer.Exit(128 + received[-1]) from stopped
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.data import registry
+from lightdxml.data.dataset import Split
 from lightdxml.data.own_labels import own_labels
 from lightdxml.metrics import decision_measures, evaluate, r_precision
 from lightdxml.metrics.compare import without_ignored
 from lightdxml.model import thresholds
+from lightdxml.model.model import check_tail, label_thresholds
 from lightdxml.propensity import inverse_propensity_of
 
 if TYPE_CHECKING:
     from lightdxml.estimator import LightDXML
-    from lightdxml.model.model import Model
     from lightdxml.tuning.documents import Documents
 
 _AT = ("P", "nDCG", "PSP", "PSnDCG", "R", "RP", "coverage", "macro-F1")
@@ -28,7 +30,7 @@ _DECISIONS = ("micro-F1", "macro-F1", "samples-F1")
 _R_PRECISION = "R-precision"
 _CUTS = (1, 3, 5)
 _MOST = 100
-# What training measures on its validation documents in place of a metric that it does not know.
+# What early values are in place of metrics that need more than a ranking.
 _EARLY = {_R_PRECISION: "RP@5", "micro-F1": "nDCG@5", "samples-F1": "nDCG@5", "macro-F1": "macro-F1@5"}
 
 
@@ -58,8 +60,6 @@ class Metric:
         ValueError: there is no metric accuracy: choose P@k, nDCG@k, PSP@k, PSnDCG@k, R@k, RP@k, coverage@k or \
 macro-F1@k, such as PSP@5, or R-precision, micro-F1, macro-F1 or samples-F1
         """
-        from lightdxml.model.model import check_tail
-
         check_tail(tail)
         found = re.fullmatch(rf"({'|'.join(_AT)})@([0-9]{{1,3}})", name, re.IGNORECASE)
         if found and 1 <= int(found[2]) <= _MOST:
@@ -75,74 +75,108 @@ macro-F1@k, such as PSP@5, or R-precision, micro-F1, macro-F1 or samples-F1
         """The number of labels that count."""
         return int(self.name.partition("@")[2] or _CUTS[-1])
 
-    def early(self, measured: Mapping[str, float]) -> float:
-        """Return the closest measure of those that training takes of its validation documents.
-
-        >>> Metric("PSP@10").early({"PSP@1": 1.0, "PSP@3": 2.0, "PSP@5": 3.0})
-        3.0
-        """
-        if self.name in _EARLY:
-            return measured[_EARLY[self.name]]
-        cut = next((cut for cut in _CUTS if cut >= self.k), _CUTS[-1])
-        return measured[f"{self.name.partition('@')[0]}@{cut}"]
-
-    def measure(self, estimator: LightDXML, data: Documents) -> dict[str, float]:
-        """Return this metric and the usual ones of a trained model, in percent, on the documents of the study."""
-        model, split = estimator.model_, data.judged
-        Y, ignore, frequency = _in_columns(data, model)
+    def measure(self, estimator: LightDXML, truth: Truth) -> dict[str, float]:
+        """Return this metric and the usual ones of a trained model, in percent."""
+        model, Y = estimator.model_, truth.Y
+        ignore = truth.ignored(model.never_own)
         is_decision = self.name in _DECISIONS
         wanted = int(np.diff(Y.indptr).max(initial=1)) if self.name == _R_PRECISION else self.k
         depth = thresholds.DEPTH if is_decision else max(wanted, *_CUTS)
-        deep = depth + (0 if ignore is None else int(np.diff(ignore.indptr).max(initial=0)))
-        inputs: Any = split.texts if split.X is None else split.X
-        ranked, scores = estimator.rank(inputs, deep, tail=self.tail)
+        ranked, scores = estimator.rank(truth.inputs, depth + deepest(ignore), tail=self.tail)
         ranked, scores = without_ignored(ranked, scores, ignore, Y.shape)
         ranked, scores = ranked[:, :depth], scores[:, :depth]
-        weights = inverse_propensity_of(frequency, len(data.train), *registry.propensity_constants(data.name))
-        found = evaluate(Y, ranked, sorted({*_CUTS, self.k}), weights, ignore)
+        found = evaluate(Y, ranked, sorted({*_CUTS, self.k}), truth.inv_propensity, ignore)
         if self.name == _R_PRECISION:
             found[_R_PRECISION] = r_precision(Y, ranked, ignore)
         if is_decision:
-            from lightdxml.model.model import label_thresholds
-
             found |= decision_measures(Y, ranked, scores, label_thresholds(model, "auto"), ignore=ignore)
         return {name: float(value) for name, value in found.items()}
+
+    def early(self, ranked: NDArray[np.int32], truth: Truth, ignore: csr_matrix | None) -> float:
+        """Return this metric of ranked labels, or the closest one that needs no more than a ranking."""
+        name = _EARLY.get(self.name, self.name)
+        return evaluate(truth.Y, ranked, int(name.partition("@")[2]), truth.inv_propensity, ignore)[name]
+
+
+def deepest(ignore: csr_matrix | None) -> int:
+    """Return how many labels of a document do not count, at most: as many more must be ranked."""
+    return 0 if ignore is None else int(np.diff(ignore.indptr).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Documents to measure on, and what is true of them, in the columns of a model.
+
+    Attributes
+    ----------
+    split
+        The documents.
+    Y
+        Their labels.
+    inv_propensity
+        1/p per label, of the documents that trials train on.
+    label_of
+        The label of each name.
+    filtered
+        Pairs of document and label that do not count, in the same columns.
+    """
+
+    split: Split
+    Y: csr_matrix
+    inv_propensity: NDArray[np.float64]
+    label_of: Mapping[str, int]
+    filtered: NDArray[np.int64]
+
+    @staticmethod
+    def of(data: Documents) -> Truth:
+        """Return the truth about the documents of a study. With a vocabulary, columns are concepts."""
+        names, n_labels = data.label_names, data.train.Y.shape[1]
+        columns = np.arange(n_labels)
+        if data.vocabulary is not None:
+            names, places = data.vocabulary.all_labels(list(data.label_names or ()))
+            columns, n_labels = np.array(places, dtype=np.int64), len(names)
+        frequency = np.bincount(_moved(data.train.Y, columns, n_labels).indices, minlength=n_labels)
+        weights = inverse_propensity_of(frequency, len(data.train), *registry.propensity_constants(data.name))
+        pairs = data.judged.ignore
+        filtered = np.empty((0, 2), np.int64) if pairs is None else np.column_stack([pairs[:, 0], columns[pairs[:, 1]]])
+        label_of = {name: j for j, name in enumerate(names or ())}
+        return Truth(data.judged, _moved(data.judged.Y, columns, n_labels), weights, label_of, filtered)
+
+    @property
+    def inputs(self) -> Any:
+        """The documents as a model takes them."""
+        return self.split.texts if self.split.X is None else self.split.X
+
+    def some(self, most: int) -> Truth:
+        """Return evenly spaced documents, so many at most."""
+        n = len(self.split)
+        rows = np.arange(0, n, max(1, -(-n // most)))
+        place = np.full(n, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        kept = self.filtered[place[self.filtered[:, 0]] >= 0]
+        filtered = np.column_stack([place[kept[:, 0]], kept[:, 1]])
+        return replace(self, split=self.split.take(rows), Y=self.Y[rows], filtered=filtered)
+
+    def ignored(self, never_own: bool) -> csr_matrix | None:
+        """Return pairs that do not count: those of filter files and, with `never_own`, documents that are the label."""
+        pairs = [self.filtered]
+        if never_own and self.split.ids is not None:
+            own = own_labels(self.split.ids, self.label_of)
+            rows = np.flatnonzero(own >= 0)
+            pairs.append(np.column_stack([rows, own[rows]]))
+        found = np.concatenate(pairs)
+        if not len(found):
+            return None
+        return csr_matrix((np.ones(len(found), dtype=np.int32), (found[:, 0], found[:, 1])), shape=self.Y.shape)
 
 
 def _named(name: str, known: tuple[str, ...]) -> str:
     return next((one for one in known if one.lower() == name.lower()), "")
 
 
-def _in_columns(data: Documents, model: Model) -> tuple[csr_matrix, csr_matrix | None, np.ndarray[Any, Any]]:
-    """Return labels, pairs that do not count, and training documents per label, in the columns of a model."""
-    Y, ignore, train = data.judged.Y, _ignored(data, model), data.train.Y
-    if data.vocabulary is not None:
-        assert model.label_names is not None
-        place = {name: j for j, name in enumerate(model.label_names)}
-        columns = np.array([place[uri] for uri in data.vocabulary.uris(data.label_names or ())], dtype=np.int64)
-        Y, train = _moved(Y, columns, model.n_labels), _moved(train, columns, model.n_labels)
-    return Y, ignore, np.bincount(train.indices, minlength=model.n_labels)
-
-
-def _ignored(data: Documents, model: Model) -> csr_matrix | None:
-    """Return pairs of document and label that do not count: those of filter files, and documents that are the label."""
-    split, pairs = data.judged, []
-    if split.ignore is not None and len(split.ignore) and data.vocabulary is None:
-        pairs.append(split.ignore)
-    if model.never_own and split.ids is not None:
-        own = own_labels(split.ids, model.label_ids)
-        rows = np.flatnonzero(own >= 0)
-        pairs.append(np.column_stack([rows, own[rows]]))
-    found = np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64)
-    if not len(found):
-        return None
-    ones = np.ones(len(found), dtype=np.int32)
-    return csr_matrix((ones, (found[:, 0], found[:, 1])), shape=(len(split), model.n_labels))
-
-
-def _moved(Y: csr_matrix, columns: np.ndarray[Any, Any], n_labels: int) -> csr_matrix:
+def _moved(Y: csr_matrix, columns: NDArray[np.int64], n_labels: int) -> csr_matrix:
+    """Return labels in other columns. Labels that are the same concept count once."""
     pairs = Y.tocoo()
     moved = csr_matrix((pairs.data, (pairs.row, columns[pairs.col])), shape=(Y.shape[0], n_labels))
-    # Labels that are the same concept count once.
     moved.data[:] = 1
     return moved

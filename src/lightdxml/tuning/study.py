@@ -15,7 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from lightdxml.estimator import LightDXML
 from lightdxml.presets import TEXT_NAMES, Preset
 from lightdxml.tuning.documents import Documents
-from lightdxml.tuning.metric import Metric
+from lightdxml.tuning.metric import Metric, Truth
 from lightdxml.tuning.sampling import (
     DEFAULTS,
     EARLY,
@@ -35,6 +35,8 @@ from lightdxml.tuning.watch import OutOfTime, SharedSteps, Watch, stage_name
 
 # So many failures in a row, without a success, are no accident.
 _MAX_FAILURES = 3
+# Documents that early values are measured on, at most.
+_EARLY_DOCUMENTS = 5000
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,8 @@ class Study:
         self.space = default_space(data, plan.preset) if plan.space is None else plan.space
         self.identity = _identity(data, plan, self.space)
         self.study = open_study(plan.storage, plan.seed, self.identity)
-        self.shared = SharedSteps()
+        self.shared, self.truth = SharedSteps(), Truth.of(data)
+        self.early_truth = self.truth.some(_EARLY_DOCUMENTS)
 
     def outcome(self, ended: str = "") -> Outcome:
         """Return what has been found so far."""
@@ -230,7 +233,7 @@ class Study:
                 trial.report(expected(others, stage, value), 0)
                 raise optuna.TrialPruned
 
-        watch = Watch(self.plan.metric, report, None if is_default else self.deadline)
+        watch = Watch(self.plan.metric, self.early_truth, report, None if is_default else self.deadline)
         metrics = self._metrics(settings, watch)
         trial.set_user_attr(METRICS, metrics)
         return metrics[self.plan.metric.name]
@@ -254,7 +257,7 @@ class Study:
             memory_limit=self.plan.memory_limit,
             callbacks=(self.shared, watch),
         )
-        return self.plan.metric.measure(estimator, data)
+        return self.plan.metric.measure(estimator, self.truth)
 
 
 def _outcome(study: optuna.Study, ended: str) -> Outcome:

@@ -9,23 +9,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.metrics import evaluate
-from lightdxml.model.blend import top_k
+from lightdxml.model.blend import PaperBlend, top_k
 from lightdxml.model.candidates import find_candidates
+from lightdxml.model.model import predict
 from lightdxml.persistence.arrays import Arrays
+from lightdxml.text import tfidf
 from lightdxml.training.callbacks import Callback
+from lightdxml.training.choose import label_groups
+from lightdxml.tuning.metric import deepest
+from lightdxml.validation import check_features
+from lightdxml.views.base import Batch
 
 if TYPE_CHECKING:
+    from lightdxml.model.model import Model
+    from lightdxml.text.tfidf import Vectorizer
     from lightdxml.training.run import Phase, Run
-    from lightdxml.tuning.metric import Metric
+    from lightdxml.tuning.metric import Metric, Truth
 
 # Stages of a training run at which there is a value: refreshes of the cycle count from 1, then come these.
 LINEAR, ALL_VIEWS = 1000, 1001
 _NAMES = {LINEAR: "linear view", ALL_VIEWS: "all views, before the refit"}
 _LINEAR_VIEW = "linear"
-_CUTS = (1, 3, 5)
 # Steps that depend on the documents and on these settings only. Trials that agree on them share the results.
 _SHARED = re.compile(r"label tree: tree \d+, (clusters|matcher)|linear view: hard negatives")
 _RELEVANT = ("random_state", "precision", "linear.work", "linear.document_work", "linear.min_clusters")
@@ -45,39 +52,57 @@ class OutOfTime(Exception):  # noqa: N818 - a message to the study, which stops
 
 
 class Watch(Callback):
-    """Reports early values of a trial.
+    """Reports early values of a trial, on documents that it is measured on later, too.
+
+    Those are more than the validation documents of training, and the same for all trials.
 
     Parameters
     ----------
-    metric
-        What is measured, on the validation documents of the training run.
+    metric, truth
+        What is measured, on which documents.
     report
         Takes a stage and a value, and may stop the trial by an exception.
     deadline
         When the trial must stop, by `time.monotonic`; None for never.
     """
 
-    def __init__(self, metric: Metric, report: Callable[[int, float], None], deadline: float | None) -> None:
-        self.metric, self.report, self.deadline = metric, report, deadline
-        self._linear_is_known = False
+    def __init__(
+        self, metric: Metric, truth: Truth, report: Callable[[int, float], None], deadline: float | None = None
+    ) -> None:
+        self.metric, self.truth, self.report, self.deadline = metric, truth, report, deadline
+        self._vectorizer: Vectorizer | None = None
+        self._X: csr_matrix | None = None
+        self._reported = {0, 1}
+
+    def on_vectorizer(self, vectorizer: Vectorizer) -> None:
+        """Remember how texts become features."""
+        self._vectorizer = vectorizer
+
+    def on_step_end(self, run: Run) -> None:
+        """Report the value of the best refresh so far, from the second on: the first one comes before training."""
+        assert run.cycle is not None
+        best, refreshes = run.cycle.best, run.cycle.refreshes
+        if best is None or refreshes in self._reported:
+            return
+        self._reported.add(refreshes)
+        candidates = find_candidates({"nearness": best.nearness, "classifier": best.classifier}, self._batch())
+        groups = label_groups(run)[candidates.labels]
+        log_odds = PaperBlend(best.beta).log_odds(candidates.log_scores, groups)
+        self._report(run, refreshes, top_k(candidates.labels, log_odds, self._depth(run))[0])
 
     def on_phase_begin(self, run: Run, phase: Phase) -> None:
         """Report the value of the linear view once it is trained."""
         self.on_tick(run)
-        if not self._linear_is_known and _LINEAR_VIEW in run.views:
-            self._linear_is_known = True
-            self.report(LINEAR, self._value_of_linear(run))
-
-    def on_phase_end(self, run: Run, phase: Phase) -> None:
-        """Report the value of a refresh of the cycle, and that of all views."""
-        if not phase.completed:
+        if _LINEAR_VIEW not in run.views or LINEAR in self._reported:
             return
-        if phase.name == "validation" and run.cycle is not None and run.cycle.refreshes > 1:
-            # The first refresh comes before the classifier is trained: it says little.
-            self.report(run.cycle.refreshes, self.metric.early(phase.figures))
-        elif phase.name == "tail":
-            # The curve has a point for each tenth.
-            self.report(ALL_VIEWS, self.metric.early(phase.figures["curve"][round(10 * self.metric.tail)][1]))
+        self._reported.add(LINEAR)
+        candidates = find_candidates({_LINEAR_VIEW: run.views[_LINEAR_VIEW]}, self._batch())
+        ranked = top_k(candidates.labels, candidates.log_scores[_LINEAR_VIEW], self._depth(run))[0]
+        self._report(run, LINEAR, ranked)
+
+    def on_model(self, run: Run, model: Model) -> None:
+        """Report the value of the model before the refit."""
+        self._report(run, ALL_VIEWS, predict(model, self._batch().X, self._depth(run), self.metric.tail)[0])
 
     def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
         """Stop if the time is over."""
@@ -88,11 +113,24 @@ class Watch(Callback):
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
 
-    def _value_of_linear(self, run: Run) -> float:
-        candidates = find_candidates({_LINEAR_VIEW: run.views[_LINEAR_VIEW]}, run.data.validation_batch)
-        ranked = top_k(candidates.labels, candidates.log_scores[_LINEAR_VIEW], max(_CUTS))[0]
-        measured = evaluate(run.data.Y_validation, ranked, _CUTS, run.data.inv_propensity)
-        return self.metric.early(measured)
+    def _batch(self) -> Batch:
+        """Return the documents with the features of this trial."""
+        if self._X is None:
+            split = self.truth.split
+            if self._vectorizer is not None and split.texts is not None:
+                self._X = tfidf.transform(self._vectorizer, split.texts)
+            else:
+                self._X = check_features(split.X)
+        return Batch(self._X)
+
+    def _depth(self, run: Run) -> int:
+        return min(self.metric.k + deepest(self._ignored(run)), run.data.n_labels)
+
+    def _ignored(self, run: Run) -> csr_matrix | None:
+        return self.truth.ignored(run.data.own is not None)
+
+    def _report(self, run: Run, stage: int, ranked: NDArray[np.int32]) -> None:
+        self.report(stage, self.metric.early(ranked, self.truth, self._ignored(run)))
 
 
 class SharedSteps(Callback):
