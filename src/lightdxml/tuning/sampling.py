@@ -11,14 +11,17 @@ from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState
 
+from lightdxml.tuning.watch import LINEAR
+
 # Attributes of trials.
 DEFAULTS, INTERRUPTED, ERROR, OWNER, METRICS, SECONDS, SETTINGS, EARLY = (
     "defaults", "interrupted", "error", "owner", "metrics", "seconds", "settings", "early",
 )  # fmt: skip
 # Trials with random settings at first.
 STARTUP = 6
-# A trial goes on if it is in the better half at its stage; the first few always go on.
-_SHARE, _FIRST = 2, 4
+# The shares of trials that go on, at refreshes and later; the first few trials always go on. Within the cycle little is
+# known: learning rates decrease to the end, and other views follow.
+_SHARE_OF_CYCLE, _SHARE, _FIRST = 0.75, 0.5, 4
 
 
 class RepeatableSampler(BaseSampler):
@@ -69,16 +72,18 @@ def counts(trial: FrozenTrial) -> bool:
 
 
 def goes_on(trials: Sequence[FrozenTrial], stage: int, value: float) -> bool:
-    """Return whether a trial with this value at a stage is in the better half of those that reached it.
+    """Return whether a trial with this value at a stage is among the best half of those that reached it.
 
-    This is asynchronous successive halving (Li et al. 2020) with the stages of a training run as rungs.
+    Within the cycle, it is the best three quarters. This is asynchronous successive halving (Li et al. 2020) with the
+    stages of a training run as rungs.
     """
     finished = [one for one in trials if one.state in (TrialState.COMPLETE, TrialState.PRUNED)]
     values: list[float] = [value]
     values += [early[str(stage)] for one in finished if str(stage) in (early := one.user_attrs.get(EARLY, {}))]
     if len(values) <= _FIRST:
         return True
-    return value >= sorted(values, reverse=True)[len(values) // _SHARE - 1]
+    share = _SHARE if stage >= LINEAR else _SHARE_OF_CYCLE
+    return value >= sorted(values, reverse=True)[int(share * len(values)) - 1]
 
 
 def expected(trials: Sequence[FrozenTrial], stage: int, value: float) -> float:

@@ -19,6 +19,7 @@ from lightdxml.persistence.arrays import Arrays
 from lightdxml.text import tfidf
 from lightdxml.training.callbacks import Callback
 from lightdxml.training.choose import label_groups
+from lightdxml.training.logistic import usual
 from lightdxml.tuning.metric import deepest
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
@@ -96,9 +97,10 @@ class Watch(Callback):
         if _LINEAR_VIEW not in run.views or LINEAR in self._reported:
             return
         self._reported.add(LINEAR)
-        candidates = find_candidates({_LINEAR_VIEW: run.views[_LINEAR_VIEW]}, self._batch())
-        ranked = top_k(candidates.labels, candidates.log_scores[_LINEAR_VIEW], self._depth(run))[0]
-        self._report(run, LINEAR, ranked)
+        # Next to it there may be dense views. Weights are not fitted yet.
+        candidates = find_candidates(run.views, self._batch())
+        log_odds = usual(list(run.views)).log_odds(candidates.log_scores, label_groups(run)[candidates.labels])
+        self._report(run, LINEAR, top_k(candidates.labels, log_odds, self._depth(run))[0])
 
     def on_model(self, run: Run, model: Model) -> None:
         """Report the value of the model before the refit."""
