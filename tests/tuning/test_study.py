@@ -66,8 +66,7 @@ def test_the_same_seed_gives_the_same_trials(documents: Documents) -> None:
     assert one[1:] != other[1:]
 
 
-@pytest.mark.parametrize("name", ["tune.db", "tune.log"])
-@pytest.mark.parametrize("at", [0, 3, 9])
+@pytest.mark.parametrize(("name", "at"), [("tune.db", 0), ("tune.log", 7)])
 def test_an_interrupted_study_goes_on_as_if_it_had_not_been(
     documents: Documents, tmp_path: Any, name: str, at: int
 ) -> None:
