@@ -26,6 +26,11 @@ MAY_IMPORT = {
         "kernels", "index", "views", "model", "persistence", "resources", "config", "validation", "executor",
     },
     "hub": {"metrics", "config", "model", "persistence", "learning"},
+    "tuning": {
+        "estimator", "training", "views", "model", "data", "config", "presets", "survey", "label_names", "validation",
+        "text", "persistence",
+    },
+    "presets": {"config", "text"},
     "learning": {
         "executor", "kernels", "views", "model", "training", "persistence", "text", "data", "validation",
         "label_columns", "label_names",
@@ -100,6 +105,12 @@ def test_only_the_hub_package_imports_huggingface_hub_and_only_when_it_is_used()
         assert "huggingface_hub" not in {name.split(".")[0] for name in imported(path)}, path
         assert path.parent.name == "hub" or "import huggingface_hub" not in path.read_text("utf-8"), path
         assert path.parent.name == "hub" or "from huggingface_hub" not in path.read_text("utf-8"), path
+
+
+def test_only_the_tuning_package_imports_optuna() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name != "tuning":
+            assert not {name.split(".")[0] for name in imported(path)} & {"optuna", "sqlalchemy"}, path
 
 
 def test_no_module_imports_a_library_of_frames_when_it_is_loaded() -> None:

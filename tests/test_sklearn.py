@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -252,3 +253,19 @@ def test_weights_of_0_leave_out_rows_of_frames(news: Any) -> None:
     found = LightDXML(**FAST).fit(frame, news[1], sample_weight=weights, ids=pd.Series(range(400)).astype(str))
     expected = LightDXML(**FAST).fit(news[0][1::2], news[1][1::2])
     np.testing.assert_array_equal(found.rank(news[0][:9])[1], expected.rank(news[0][:9])[1])
+
+
+def test_optuna_searches_over_its_parameters() -> None:
+    integration = pytest.importorskip("optuna_integration")
+    distributions = pytest.importorskip("optuna.distributions")
+    space = {
+        "ngrams": distributions.CategoricalDistribution([1, 2]),
+        "title_weight": distributions.FloatDistribution(0.5, 2),
+    }
+    with warnings.catch_warnings():
+        # The search is experimental, and uses parts of Optuna that will be removed.
+        warnings.simplefilter("ignore")
+        search = integration.OptunaSearchCV(LightDXML("fast"), space, cv=KFold(2), n_trials=2, random_state=0)
+        search.fit(TEXTS, NAMES)
+    assert set(search.best_params_) == set(space)
+    assert search.best_estimator_.predict(["a purring cat"], k=1) == [["cat"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml import metrics, outputs
-from lightdxml.config import SHORT_NAMES, Config, configure, walk
+from lightdxml import metrics, outputs, presets
+from lightdxml.config import SHORT_NAMES, Config, walk
 from lightdxml.data.vocabulary import Vocabulary
 from lightdxml.executor import Backend, Executor, connected
 from lightdxml.kernels import parallel
@@ -47,7 +47,7 @@ from lightdxml.text.names import sample_step, sample_words
 from lightdxml.text.tfidf import TextOptions
 from lightdxml.text.vectors import initial_vectors
 from lightdxml.training import compilation
-from lightdxml.training.callbacks import DivergedError
+from lightdxml.training.callbacks import Callback, DivergedError
 from lightdxml.training.fit import CheckpointOptions, hold_out, train
 from lightdxml.validation import (
     check_bytes,
@@ -78,8 +78,8 @@ class LightDXML(BaseEstimator):
     Parameters
     ----------
     preset
-        Where settings come from that are not given: `default`, `fast`, or `paper/EURLex-4K` and the paper's other
-        four.
+        Where settings come from that are not given: `default`, `fast`, `paper/EURLex-4K` and the paper's other four,
+        or a preset file, such as `lightdxml tune` writes.
     dense
         Whether to train the paper's two views: `always`, `never`, or `auto` for where they help. Word vectors and
         settings of these views, such as `epochs`, imply `always`.
@@ -110,7 +110,7 @@ class LightDXML(BaseEstimator):
     verbose
         Whether to show progress; None shows it on a terminal.
     ngrams, min_df, max_features, title_weight, language
-        How texts become features: see `lightdxml.text.tfidf.TextOptions`.
+        How texts become features: see `lightdxml.text.tfidf.TextOptions`. None for the preset's.
     threshold
         The probability from which `predict` gives a document a label, if training was given a matrix: a number, or a
         measure such as `"auto"`; see `Predictor.predict`.
@@ -140,7 +140,7 @@ class LightDXML(BaseEstimator):
 
     def __init__(
         self,
-        preset: str = "default",
+        preset: str | Path = "default",
         *,
         dense: str | None = None,
         dim: int | None = None,
@@ -156,11 +156,11 @@ class LightDXML(BaseEstimator):
         random_state: int | None = None,
         n_jobs: int | None = None,
         verbose: bool | None = None,
-        ngrams: int = TextOptions.ngrams,
-        min_df: int = TextOptions.min_df,
-        max_features: int = TextOptions.max_features,
-        title_weight: float = TextOptions.title_weight,
-        language: str = TextOptions.language,
+        ngrams: int | None = None,
+        min_df: int | None = None,
+        max_features: int | None = None,
+        title_weight: float | None = None,
+        language: str | None = None,
         threshold: float | str = 0.5,
         word_vectors: str | Path | NDArray[np.float32] | None = None,
         options: dict[str, Any] | None = None,
@@ -192,7 +192,7 @@ class LightDXML(BaseEstimator):
     def config(self, n_documents: int | None = None) -> Config:
         """Return all settings for that many training documents: the preset's, with those that were given."""
         given = {name: getattr(self, name) for name in _SETTINGS if getattr(self, name) is not None}
-        return configure(self.preset, n_documents, {**given, **(self.options or {})})
+        return presets.find(self.preset).config(n_documents, {**given, **(self.options or {})})
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -201,8 +201,8 @@ class LightDXML(BaseEstimator):
 
     def text_options(self) -> TextOptions:
         """Return how texts become features."""
-        names = [one.name for one in fields(TextOptions) if hasattr(self, one.name)]
-        return TextOptions(**{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name, None) for name in presets.TEXT_NAMES}
+        return presets.find(self.preset).text_options({name: one for name, one in given.items() if one is not None})
 
     def fit(
         self,
@@ -223,6 +223,7 @@ class LightDXML(BaseEstimator):
         spill: str | Path | None = None,
         keep_training_data: bool = False,
         backend: Backend | None = None,
+        callbacks: Sequence[Callback] = (),
     ) -> LightDXML:
         """Train.
 
@@ -274,6 +275,8 @@ class LightDXML(BaseEstimator):
         backend
             Where the work is done: `lightdxml.cluster.RayBackend` for a Ray cluster, None for the threads of this
             process. The result is the same, bit for bit.
+        callbacks
+            What watches the training, and may stop it by an exception: see `lightdxml.training.callbacks`.
         """
         # Wrong settings are reported before any work is done.
         self.config()
@@ -315,13 +318,15 @@ class LightDXML(BaseEstimator):
                     named = config.names.enabled
                     wants_words = named and names is not None and vocabulary is None
                     found = survey(texts, executor, None if own is None else own[0], words=wants_words)
-                    called = label_texts(names, found.words, vocabulary, self.language) if named else None
+                    called = label_texts(names, found.words, vocabulary, text_options.language) if named else None
                     label_words = called is not None
                     if own is not None and named:
                         titles = [*found.titles, *_titles_of(dev, own[1], executor)]
                         called = with_titles(called, labels.shape[1], titles)
                     flat = [name for one in called or () for name in one]
                     vectorizer, X = tfidf.fit(texts, text_options, limit, flat, executor)
+                    for callback in callbacks:
+                        callback.on_vectorizer(vectorizer)
                     if called is not None:
                         forms = name_forms(vectorizer, called)
                     seen = found.fingerprints
@@ -343,7 +348,7 @@ class LightDXML(BaseEstimator):
                 if feature_names is not None and config.names.enabled:
                     some = range(0, len(feature_names), sample_step(len(feature_names)))
                     known = sample_words(feature_names, some)
-                    called = label_texts(names, known, vocabulary, self.language)
+                    called = label_texts(names, known, vocabulary, text_options.language)
                     label_words = called is not None
                     if called is not None:
                         forms = name_forms_in_features(X, feature_names, called)
@@ -362,13 +367,14 @@ class LightDXML(BaseEstimator):
                 keeper.rows = np.concatenate(prepared.rows)
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
-            about |= {"language": self.language or None, "trained_on": fingerprints.kept(seen)}
+            about |= {"language": text_options.language or None, "trained_on": fingerprints.kept(seen)}
             # Only the prepared form is needed from here on.
             del X, labels, dev, vectors, forms
             try:
                 model, entries = train(
                     prepared, config, progress, keep, limit, None if spill is None else Path(spill),
-                    on_compiled=stop_helper, callbacks=() if keeper is None else (keeper,), executor=executor,
+                    on_compiled=stop_helper, executor=executor,
+                    callbacks=callbacks if keeper is None else (*callbacks, keeper),
                 )  # fmt: skip
             except DivergedError as error:
                 if error.kept is not None:

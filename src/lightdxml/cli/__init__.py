@@ -19,7 +19,7 @@ from lightdxml.cli.output import fail, note, printable
 
 # Each is a module of this folder, with a function `run`, or with an `app` of its own.
 _COMMANDS = (
-    "demo", "train", "predict", "explain", "serve", "evaluate", "weigh", "report", "info", "compress", "learn",
+    "demo", "train", "tune", "predict", "explain", "serve", "evaluate", "weigh", "report", "info", "compress", "learn",
     "forget", "history", "rollback", "push", "pull", "card", "bench", "data", "vocabulary",
 )  # fmt: skip
 

@@ -37,14 +37,16 @@ COMMAND = CommandWithSettings
 # Words of a text in a command that is suggested.
 _WORDS = 8
 _model = partial(typer.Option, rich_help_panel="Model", show_default=False)
-_text = partial(typer.Option, rich_help_panel="Texts")
+_text = partial(typer.Option, rich_help_panel="Texts", show_default=False)
 _cluster = partial(typer.Option, rich_help_panel="Several machines", show_default=False)
 _long = partial(typer.Option, rich_help_panel="Long training runs", show_default=False)
 NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the model to.", show_default=False)]
 Preset = Annotated[
     str,
     typer.Option(
-        help="`default`, `fast`, or the paper's settings for one of its data sets, such as `paper/EURLex-4K`."
+        help="`default`, `fast`, the paper's settings for one of its data sets, such as `paper/EURLex-4K`, or a file,"
+        " such as `lightdxml tune` writes.",
+        metavar="NAME|FILE",
     ),
 ]
 Set = Annotated[
@@ -115,13 +117,21 @@ def run(
         float | None,
         _model(help="Fraction of training documents to hold out for validation without a dev part. Default: 0.05."),
     ] = None,
-    ngrams: Annotated[int, _text(help="1 for single words, 2 for pairs of neighboring words as well.")] = 1,
-    min_df: Annotated[int, _text(help="Ignore words that occur in fewer training documents.")] = 2,
-    max_features: Annotated[int, _text(help="Words and pairs to keep, at most: the most frequent ones.")] = 100_000,
-    title_weight: Annotated[float, _text(help="Weight of a word in the title. A word in the text has 1.")] = 1.0,
+    ngrams: Annotated[
+        int | None, _text(help="1 for single words, 2 for pairs of neighboring words as well. Default: 1.")
+    ] = None,
+    min_df: Annotated[
+        int | None, _text(help="Ignore words that occur in fewer training documents. Default: 2.")
+    ] = None,
+    max_features: Annotated[
+        int | None, _text(help="Words and pairs to keep, at most: the most frequent ones. Default: 100,000.")
+    ] = None,
+    title_weight: Annotated[
+        float | None, _text(help="Weight of a word in the title. A word in the text has 1. Default: 1.")
+    ] = None,
     language: Annotated[
-        str, _text(help="Reduce words to their base form, in a language such as en, de or fi.", show_default=False)
-    ] = "",
+        str | None, _text(help="Reduce words to their base form, in a language such as en, de or fi.")
+    ] = None,
     word_vectors: Annotated[
         str | None,
         _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),

@@ -23,6 +23,7 @@ from lightdxml.progress import Progress, peak_memory
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
+    from lightdxml.text.tfidf import Vectorizer
     from lightdxml.training.run import Phase, Run
 
 # No weight of a sound model comes near it. Checked every so many batches: a check takes as long as a small batch.
@@ -33,6 +34,12 @@ _LARGE_VECTORS = 100.0
 
 class Callback:
     """Hooks of a run; each does nothing unless it is overridden."""
+
+    def on_vectorizer(self, vectorizer: Vectorizer) -> None:
+        """See how texts become features, before the training run begins."""
+
+    def on_begin(self, run: Run) -> None:
+        """See the start of a training run; steps whose products are put into `run.products` are not computed."""
 
     def on_phase_begin(self, run: Run, phase: Phase) -> None:
         """See a phase begin."""
@@ -60,6 +67,9 @@ class Callback:
 
     def on_message(self, run: Run, message: str) -> None:
         """Take a message for people."""
+
+    def on_model(self, run: Run, model: Model) -> None:
+        """See the model when all is chosen, before it learns held-out documents."""
 
     def on_end(self, run: Run, model: Model) -> None:
         """See the end of a training run, and the model."""

@@ -24,6 +24,7 @@ _DENSE, _LINEAR = ("nearness", "classifier"), "linear"
 def finalize(run: Run) -> Model:
     """Train the views after the cycle, choose all weights, and return the model that ships."""
     model = _chosen_model(run)
+    run.notify("on_model", model)
     if run.data.held_out and run.config.refit:
         # All choices stay: only the views learn the held-out documents.
         model = replace(model, views={name: view.refit(run) for name, view in model.views.items()})

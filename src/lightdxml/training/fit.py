@@ -191,6 +191,7 @@ def train(
     # Our own threads divide the work in a way that does not depend on their number.
     with blas.on_one_thread(), _watched(run, prepared.vectors, checkpoint, spill) as start_again:
         try:
+            run.notify("on_begin")
             model = _train(run, start_again)
             run.notify("on_end", model)
         except Diverged as reason:
