@@ -122,9 +122,14 @@ def test_of_two_leftovers_none_is_guessed(tmp_path: Path) -> None:
 def test_files_are_synced_as_windows_can_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, mode: int
 ) -> None:
-    file, opened, usual = tmp_path / "a.txt", [], os.open
+    file, opened, usual = tmp_path / "a.txt", list[int](), os.open
     file.touch()
-    monkeypatch.setattr(os, "open", lambda path, flags: opened.append(flags) or usual(path, flags))
+
+    def spied(path: Path, flags: int) -> int:
+        opened.append(flags)
+        return usual(path, flags)
+
+    monkeypatch.setattr(os, "open", spied)
     monkeypatch.setattr(os, "name", system)
     atomic_dir.sync(file)
     monkeypatch.undo()
