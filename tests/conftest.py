@@ -31,7 +31,7 @@ _LONG = (
     "cluster/test_predict.py", "index/test_contract.py", "training/test_checkpoint.py", "test_sklearn.py",
     "cli/test_learn.py", "model/test_store.py", "serve/test_page.py", "serve/test_server.py", "kernels/test_rabitq.py",
     "cli/test_predict.py", "training/test_cycle.py", "data/test_load.py", "training/test_snapshot.py",
-    "cli/test_traps.py", "test_readme.py", "views/test_contract.py", "learning/test_folder.py", "kernels/test_dot.py",
+    "cli/test_traps.py", "test_docs.py", "test_examples.py", "views/test_contract.py", "learning/test_folder.py", "kernels/test_dot.py",
     "kernels/test_cache.py", "serve/test_schema.py", "serve/test_learn.py", "learning/test_learn.py",
     "report/test_page.py", "cluster/test_connection.py", "experiments/bench/test_process.py",
     "experiments/bench/test_grid.py", "cli/test_train.py",
