@@ -149,7 +149,9 @@ def wins(method: str, peers: Sequence[str]) -> Callable[[dict[str, dict[str, Gro
         titles = ["Data set", f"Accuracy against {', '.join(names)}"]
         titles += [f"Time / {TITLES[peers[0]]}"] if peers[0] in known else []
         titles += ["Size / smallest of them", "ms per document / fastest of them"]
-        return f"{table(titles, rows)}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}."
+        # Words are on the left.
+        aligned = table(titles, rows).replace("|---|--:|", "|---|---|", 1)
+        return f"{aligned}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}."
 
     return compared
 
