@@ -154,14 +154,31 @@ def _ends_well(lab: Lab, child: Child, name: str) -> bool:
 
 def _kill_a_worker(rng: random.Random) -> bool:
     """Kill a process that runs tasks or holds parts of the classifier; return whether there was one."""
+    found = [process for process in _workers() if _is_ours(process)]
+    if not found:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(rng.choice(sorted(found)), signal.SIGKILL)
+    return True
+
+
+def _workers() -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             command = (process / "cmdline").read_text(errors="replace")
             if command.startswith(("ray::_task", "ray::_Shard")):
                 found.append(int(process.name))
-    if not found:
-        return False
-    with suppress(ProcessLookupError):
-        os.kill(rng.choice(sorted(found)), signal.SIGKILL)
-    return True
+    return found
+
+
+def _is_ours(process: int) -> bool:
+    """Return whether this process started another one, or one that did: other clusters may run on this machine."""
+    while process > 1 and process != os.getpid():
+        try:
+            status = Path(f"/proc/{process}/stat").read_text(errors="replace")
+        except OSError:
+            return False
+        # After the name, which may have any characters, come the state and the parent.
+        process = int(status.rpartition(")")[2].split()[1])
+    return process == os.getpid()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,9 +14,16 @@ LOCAL = "local"
 # How often a task may lose its process: one that always does, for example by its memory, must not run forever.
 RETRIES = 10
 # Read when Ray is imported. Without the second one, tasks that Ray ends because the memory is full are tried forever.
-_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_task_oom_retries": str(RETRIES)}
+# The third one keeps Ray from printing what our own messages say, and advice about the code of Ray Data.
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_task_oom_retries": str(RETRIES),
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
+}
 _HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
 _SECONDS = 10.0
+# How Ray says that `auto` finds nothing.
+_NO_CLUSTER = "Could not find any running Ray instance"
 
 
 def require_ray() -> None:
@@ -46,20 +54,38 @@ def connect(address: str) -> Iterator[None]:
         yield
         return
     _check_address(address)
-    try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (OSError, ValueError, RuntimeError, RayError) as error:
-        reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
-        raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
-    try:
-        yield
-    except RayTaskError:
-        # An error of a function, whose trace says where it is.
-        raise
-    except RayError as error:
-        raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
-    finally:
-        ray.shutdown()
+    with _folder(address) as folder:
+        try:
+            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=folder)
+        except (OSError, ValueError, RuntimeError, RayError) as error:
+            if _NO_CLUSTER in str(error):
+                raise ConnectionError(f"no Ray cluster runs on this machine: {_ADVICE}") from error
+            reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
+            raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
+        try:
+            yield
+        except RayTaskError:
+            # An error of a function, whose trace says where it is.
+            raise
+        except RayError as error:
+            raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def _folder(address: str) -> Iterator[str | None]:
+    """Provide a folder for the logs, sockets and spilled objects of a Ray that ends with us; None for other clusters.
+
+    Only this user can read it. Ray's own folder stays, and everybody can.
+    """
+    if address != LOCAL or os.name != "posix":
+        yield None
+        return
+    # Not TMPDIR, as Ray does: the paths of its sockets must be short.
+    parent = os.environ.get("RAY_TMPDIR", "/tmp")
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def first_line(error: Exception) -> str:
