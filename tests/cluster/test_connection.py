@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from pathlib import Path
 
@@ -56,10 +57,12 @@ def test_local_ray_is_stopped_a_connection_that_was_there_stays_and_errors_of_ra
 ) -> None:
     import ray
 
+    handler = signal.getsignal(signal.SIGTERM)
     # Not pytest's folder: the paths of Ray's sockets must be short.
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("RAY_TMPDIR", folder)
         with pytest.raises(ConnectionError, match=r"^Ray could not go on: no space"):
             use_and_fail()
-        assert not ray.is_initialized()
         assert not list(Path(folder).iterdir())
+    assert not ray.is_initialized()
+    assert signal.getsignal(signal.SIGTERM) == handler, "Ray has one of its own"

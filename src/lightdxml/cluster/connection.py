@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -54,7 +56,7 @@ def connect(address: str) -> Iterator[None]:
         yield
         return
     _check_address(address)
-    with _folder(address) as folder:
+    with sigterm_handler_restored(), _folder(address) as folder:
         try:
             ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=folder)
         except (OSError, ValueError, RuntimeError, RayError) as error:
@@ -86,6 +88,18 @@ def _folder(address: str) -> Iterator[str | None]:
     parent = os.environ.get("RAY_TMPDIR", "/tmp")
     with tempfile.TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
         yield folder
+
+
+@contextmanager
+def sigterm_handler_restored() -> Iterator[None]:
+    """Restore the handler of SIGTERM after the `with` block: `ray.init` sets its own, and `ray.shutdown` keeps it."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # Only the main thread may set handlers, and Ray sets none in others. Handlers of C code cannot be set again.
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def first_line(error: Exception) -> str:
