@@ -120,6 +120,8 @@ def test_arrays_that_do_not_fit_into_the_object_store_are_spilled(two_nodes: Nod
     assert found == [0, 1, 2, 3, 4] * 2
 
 
+# Ray Data warns of its own settings.
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
 def test_a_worker_of_a_prediction_needs_a_machine_with_enough_processors(two_nodes: Nodes) -> None:
     with pytest.raises(ValueError, match="no machine of the cluster can have 2 free processors"):
         next(call_in_actors(two_nodes.address, lambda: print, [1], cpus=2))
