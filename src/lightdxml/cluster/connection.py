@@ -16,12 +16,7 @@ LOCAL = "local"
 # How often a task may lose its process: one that always does, for example by its memory, must not run forever.
 RETRIES = 10
 # Read when Ray is imported. Without the second one, tasks that Ray ends because the memory is full are tried forever.
-# The third one keeps Ray from printing what our own messages say, and advice about the code of Ray Data.
-_ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_task_oom_retries": str(RETRIES),
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-}
+_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_task_oom_retries": str(RETRIES)}
 _HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
 _SECONDS = 10.0
 # How Ray says that `auto` finds nothing.
