@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from pathlib import Path
@@ -46,6 +47,8 @@ def use_and_fail() -> None:
     from ray.exceptions import ObjectStoreFullError
 
     with connect("local"):
+        (folder,) = Path(os.environ["RAY_TMPDIR"]).iterdir()
+        assert folder.stat().st_mode & 0o077 == 0, "others cannot read its files"
         with connect("127.0.0.1:1"):
             assert ray.is_initialized()
         assert ray.is_initialized()

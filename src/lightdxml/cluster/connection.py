@@ -82,7 +82,8 @@ def _folder(address: str) -> Iterator[str | None]:
     # Not TMPDIR, as Ray does: the paths of its sockets must be short.
     parent = os.environ.get("RAY_TMPDIR", "/tmp")
     with tempfile.TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
-        yield folder
+        # Ray opens its own folder to all users, but not the one above.
+        yield f"{folder}/ray"
 
 
 @contextmanager
