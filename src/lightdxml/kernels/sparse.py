@@ -86,6 +86,10 @@ class Pattern(NamedTuple):
         """Return the arrays of a matrix of SciPy."""
         return cls(read_only(matrix.indptr.astype(np.int64)), read_only(matrix.indices))
 
+    def read_only(self) -> Pattern:
+        """Return the same as arrays that cannot be written."""
+        return Pattern(read_only(self.indptr), read_only(self.indices))
+
     @classmethod
     def empty(cls, n: int) -> Pattern:
         """Return n rows without entries."""

@@ -152,7 +152,7 @@ def _pairs(part: ClassifierPart, batch: EmbeddedBatch) -> Pattern:
     n, options = len(batch.rows), part.options
     share = options.random_negatives * (part.last - part.first) / part.n_labels
     negatives = kernels.RandomNegatives(share, options.random_weight, batch.seed)
-    shortlists = Pattern(*map(read_only, part.shortlists))
+    shortlists = part.shortlists.read_only()
     while True:
         found = kernels.collect_pairs(
             read_only(batch.rows), part.positives, shortlists, part.first, negatives, part.stamps,

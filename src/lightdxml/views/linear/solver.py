@@ -175,7 +175,7 @@ class Problem:
         solver = linear.Solver(
             self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed, options.hard
         )
-        positives, members = Pattern.of(self.label_to_docs), Pattern(*map(read_only, self.members))
+        positives, members = Pattern.of(self.label_to_docs), self.members.read_only()
         prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
         empty = tuple(np.empty(0, dtype=kind) for kind in (np.float32, np.uint8, np.int32))
         by_class = tuple(
