@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
@@ -63,10 +64,10 @@ def _settings(known: Sequence[Row]) -> str:
 def _in_short(values: str) -> str:
     """Return which values a setting takes in the few words that fit into a column."""
     for words, short in (
-        ("one of ", ""), ("an integer", "integer"), ("a number", "number"), ("a list", "list"),
-        (" of at least ", " ≥ "), (" above ", " > "), (" and at most ", ", ≤ "),
+        (r"^one of ", ""), (r"^an? ", ""), (r" of at least (\S+) and at most ", r" from \1 to "), (r" of at least ", " ≥ "),
+        (r" above ", " > "), (r" and at most ", ", ≤ "),
     ):  # fmt: skip
-        values = values.replace(words, short)
+        values = re.sub(words, short, values)
     return values
 
 
