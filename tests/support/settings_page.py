@@ -15,8 +15,8 @@ _INTRODUCTION = """<!-- Generated: python -m tests.support.settings_page > docs/
 
 # Settings
 
-The most important settings are options of `lightdxml train` and parameters of `LightDXML`. `--set` and `options` take all of them, by their full or
-short name:
+The most important settings are options of `lightdxml train` and parameters of `LightDXML`. `--set` and `options` take
+all of them, by their full or short name:
 
 | Where | Example |
 |---|---|
@@ -55,7 +55,12 @@ def page() -> str:
 
 def _settings(known: Sequence[Row]) -> str:
     lines = [
-        (f"`{one.name}`" + f", `{one.short}`" * bool(one.short), f"`{one.default}`" * bool(one.default), _in_short(one.values), one.about)
+        (
+            f"`{one.name}`" + f", `{one.short}`" * bool(one.short),
+            f"`{one.default}`" * bool(one.default),
+            _in_short(one.values),
+            one.about,
+        )
         for one in known
     ]
     return _table(("Setting", "Default", "Values", "Meaning"), lines)
@@ -64,8 +69,8 @@ def _settings(known: Sequence[Row]) -> str:
 def _in_short(values: str) -> str:
     """Return which values a setting takes in the few words that fit into a column."""
     for words, short in (
-        (r"^one of ", ""), (r"^an? ", ""), (r" of at least (\S+) and at most ", r" from \1 to "), (r" of at least ", " ≥ "),
-        (r" above ", " > "), (r" and at most ", ", ≤ "),
+        (r"^one of ", ""), (r"^an? ", ""), (r" of at least (\S+) and at most ", r" from \1 to "),
+        (r" of at least ", " ≥ "), (r" above ", " > "), (r" and at most ", ", ≤ "),
     ):  # fmt: skip
         values = re.sub(words, short, values)
     return values
