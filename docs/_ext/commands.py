@@ -67,8 +67,9 @@ def _row(parameter: Any, kind: Any) -> str:
     if parameter.param_type_name == "argument":
         names = f"`{parameter.metavar or parameter.name.upper()}`"
     else:
-        *others, last = (*parameter.opts, *parameter.secondary_opts)
-        names = ", ".join(f"`{name}`" for name in (*others, f"{last} {_value(parameter, kind)}".rstrip()))
+        shown = [*parameter.opts, *parameter.secondary_opts]
+        shown[-1] = f"{shown[-1]} {_value(parameter, kind)}".rstrip()
+        names = ", ".join(f"`{name}`" for name in shown)
     cells = names, f"{_text(parameter.help)}{_default(parameter)}"
     return "| {} | {} |".format(*(cell.replace("|", r"\|") for cell in cells))
 
