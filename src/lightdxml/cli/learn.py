@@ -27,7 +27,8 @@ Reject = Annotated[
 ]
 
 _LOST = (
-    "the model does not keep its training data: earlier documents are known only by its weights;"
+    "the model does not keep its training data: earlier documents are known only by its weights, so known labels change"
+    " little, probabilities stay as they are, and no document can be corrected or forgotten;"
     " train with --keep-training-data for lessons as good as training on all documents"
 )
 
@@ -126,9 +127,11 @@ def _rows(changed: Changed) -> list[tuple[str, str, str]]:
         ("labels trained again", f"{figures['labels']:,}", ""),
         ("new labels", f"{figures['new_labels']:,}", ""),
         ("new words", f"{figures['new_words']:,}", f"{figures['unknown_words']:.1%} of the words were unknown"),
-        ("P@1, 3, 5", ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5)), "before they were learned, in percent"),
         ("seconds", f"{changed.seconds:.1f}", ""),
     ]
+    if metrics:
+        values = ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5))
+        rows.insert(-1, ("P@1, 3, 5", values, "of new documents before they were learned, in percent"))
     if figures["corrected"]:
         rows.insert(1, ("corrected", f"{figures['corrected']:,}", "they replace documents of the same id"))
     if figures["recalibrated"]:
