@@ -283,6 +283,20 @@ def test_labels_without_a_name_and_long_ids_are_refused(
     assert content_of(pets) == before
 
 
+def test_a_lesson_that_is_given_twice_by_mistake_is_noticed(
+    pets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = written(tmp_path / "data.jsonl", [{key: row[key] for key in ("text", "labels")} for row in HORSES])
+    lines: list[str] = []
+    monkeypatch.setattr("lightdxml.cli.learn.note", lines.append)
+    run("learn", pets, data)
+    assert lines == []
+    run("learn", pets, data)
+    assert [line.startswith("most of these documents were learned before, and count twice now") for line in lines] == [
+        True
+    ]
+
+
 def test_rejected_labels_are_trained_again(pets: Path, tmp_path: Path) -> None:
     rows = written(tmp_path / "rows.jsonl", [{"text": "a purring cat", "labels": ["cat"]}])
     plain = json.loads(run("learn", pets, rows, "--out", tmp_path / "plain", "--json"))
