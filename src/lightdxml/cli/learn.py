@@ -139,7 +139,7 @@ def _rows(changed: Changed) -> list[tuple[str, str, str]]:
     ]
     if metrics:
         values = ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5))
-        rows.insert(-1, ("P@1, 3, 5", values, "of new documents before they were learned, in percent"))
+        rows.insert(-1, ("P@1, 3, 5", values, "of new ones, before they were learned"))
     if figures["corrected"]:
         rows.insert(1, ("corrected", f"{figures['corrected']:,}", "they replace documents of the same id"))
     if figures["recalibrated"]:
