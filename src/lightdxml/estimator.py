@@ -363,6 +363,7 @@ class LightDXML(BaseEstimator):
                 keeper = Keeper(remembered)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
             if keeper is not None:
+                assert prepared.data is not None
                 keeper.rows = None if prepared.rows is None else np.concatenate(prepared.rows)
                 size = expected_bytes(keeper.data, prepared.data, config)
                 progress.say(f"training data kept beside the model: about {size / 1e6:,.1f} MB")
