@@ -109,8 +109,17 @@ class LightDXML(BaseEstimator):
         Number of threads; None or -1 for all cores. The result does not depend on it.
     verbose
         Whether to show progress; None shows it on a terminal.
-    ngrams, min_df, max_features, title_weight, language
-        How texts become features: see `lightdxml.text.tfidf.TextOptions`. None for the preset's.
+    ngrams
+        Features of texts: 1 for words, 2 for pairs of adjacent words too. This and the next four are None for the
+        preset's value.
+    min_df
+        The smallest number of documents that a term must occur in.
+    max_features
+        The largest number of terms.
+    title_weight
+        The weight of a word in the title; 0 ignores titles.
+    language
+        Language whose words are reduced to their base form, such as `"fi"`; `""` leaves them as written.
     threshold
         The probability from which `predict` gives a document a label, if training was given a matrix: a number, or a
         measure such as `"auto"`; see `Predictor.predict`.
