@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,9 +98,13 @@ def test_what_the_package_needs_is_found_through_extras() -> None:
 @pytest.mark.parametrize("quick", [False, True])
 def test_checks_are_chosen_among_those_that_there_are(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
     run: list[str] = []
-    monkeypatch.setattr(f"release.__main__.{'quick' if quick else 'all'}_checks", lambda: {
-        name: lambda _, name=name: run.append(name) or "" for name in ("build", "dependencies", "wheel 3.10")
-    })  # fmt: skip
+
+    def check(name: str, _: object) -> str:
+        run.append(name)
+        return ""
+
+    checks = {name: partial(check, name) for name in ("build", "dependencies", "wheel 3.10")}
+    monkeypatch.setattr(f"release.__main__.{'quick' if quick else 'all'}_checks", lambda: checks)
     monkeypatch.setattr("sys.argv", ["release", *["--quick"] * quick, "--only", "wheel,dependencies"])
     assert main() == 0
     assert run == ["dependencies", "wheel 3.10"]
