@@ -364,7 +364,6 @@ class LightDXML(BaseEstimator):
             check_trainable(X, labels)
             keeper = None
             if keep_training_data:
-                progress.say(f"training data kept beside the model: about {expected_bytes(X, labels) / 1e6:,.1f} MB")
                 with history.phase("training data"):
                     remembered = kept_data(
                         X, labels, texts=texts, vectorizer=vectorizer, ids=ids, names=forms, label_words=label_words,
@@ -372,8 +371,11 @@ class LightDXML(BaseEstimator):
                     )  # fmt: skip
                 keeper = Keeper(remembered)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
-            if keeper is not None and prepared.rows is not None:
-                keeper.rows = np.concatenate(prepared.rows)
+            if keeper is not None:
+                assert prepared.data is not None
+                keeper.rows = None if prepared.rows is None else np.concatenate(prepared.rows)
+                size = expected_bytes(keeper.data, prepared.data, config)
+                progress.say(f"training data kept beside the model: about {size / 1e6:,.1f} MB")
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
             about |= {"language": text_options.language or None, "trained_on": fingerprints.kept(seen)}
