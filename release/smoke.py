@@ -103,7 +103,8 @@ class Smoke:
         """Train with base forms of words."""
         rows = "".join(f"{animal}s sleep,{animal}\n" for animal in ("cat", "dog", "cow") * 10)
         (self.folder / "pets.csv").write_text(f"text,labels\n{rows}", encoding="utf-8")
-        self.command("train", "pets.csv", "--model", "pets", "--preset", "fast", "--language", "en")
+        # `vectors` runs it too.
+        self.command("train", "pets.csv", "--model", "pets", "--preset", "fast", "--language", "en", "--force")
 
     def skos(self) -> None:
         """Read a vocabulary in SKOS."""
