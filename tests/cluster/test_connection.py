@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from lightdxml.cluster.connection import connect
@@ -40,6 +42,8 @@ def use_and_fail() -> None:
 def test_local_ray_is_stopped_a_connection_that_was_there_stays_and_errors_of_ray_are_one_sentence() -> None:
     import ray
 
+    handler = signal.getsignal(signal.SIGTERM)
     with pytest.raises(ConnectionError, match=r"^Ray could not go on: no space"):
         use_and_fail()
     assert not ray.is_initialized()
+    assert signal.getsignal(signal.SIGTERM) == handler, "Ray has one of its own"

@@ -46,15 +46,18 @@ def nodes(spill: Path | None = None, system: dict[str, Any] | None = None) -> It
     import ray
     from ray.cluster_utils import Cluster
 
+    from lightdxml.cluster.connection import sigterm_handler_restored
+
     logging.getLogger("ray").setLevel(logging.ERROR)
     arguments: dict[str, Any] = {"num_cpus": 1, "object_store_memory": STORE_BYTES}
     if spill is not None:
         arguments["object_spilling_directory"] = str(spill)
     head = arguments | {"include_dashboard": False, "_system_config": system}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    try:
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-        yield Nodes(cluster, arguments)
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with sigterm_handler_restored():
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+            yield Nodes(cluster, arguments)
+        finally:
+            ray.shutdown()
+            cluster.shutdown()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -46,20 +48,33 @@ def connect(address: str) -> Iterator[None]:
         yield
         return
     _check_address(address)
-    try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (OSError, ValueError, RuntimeError, RayError) as error:
-        reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
-        raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
+    with sigterm_handler_restored():
+        try:
+            ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        except (OSError, ValueError, RuntimeError, RayError) as error:
+            reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
+            raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
+        try:
+            yield
+        except RayTaskError:
+            # An error of a function, whose trace says where it is.
+            raise
+        except RayError as error:
+            raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def sigterm_handler_restored() -> Iterator[None]:
+    """Restore the handler of SIGTERM after the `with` block: `ray.init` sets its own, and `ray.shutdown` keeps it."""
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
-    except RayTaskError:
-        # An error of a function, whose trace says where it is.
-        raise
-    except RayError as error:
-        raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
     finally:
-        ray.shutdown()
+        # Only the main thread may set handlers, and Ray sets none in others. Handlers of C code cannot be set again.
+        if threading.current_thread() is threading.main_thread() and handler is not None:
+            signal.signal(signal.SIGTERM, handler)
 
 
 def first_line(error: Exception) -> str:
