@@ -1,4 +1,4 @@
-"""The cost model of docs/how-to/cluster.md, fitted to this machine: `python benchmarks/cluster_plan.py`.
+"""The cost model of docs/explanation/cluster.md, fitted to this machine: `python benchmarks/cluster_plan.py`.
 
 Trains synthetic data of two sizes on threads, and measures how much of the time an executor can spread over machines,
 how much stays with the driver, and memory. Trains batches of the paper's classifier, and measures an empty call of a

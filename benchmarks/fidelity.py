@@ -26,7 +26,7 @@ from lightdxml.kernels import parallel
 from lightdxml.metrics import evaluate, inverse_propensity
 from lightdxml.validation import check_features
 
-METHODS = ("fastxml", "pfastrexml", "sleec", "annexml", "dismec", "ppdsparse", "slice")
+METHODS = ("fastxml", "pfastrexml", "craftml", "sleec", "annexml", "dismec", "ppdsparse", "slice")
 SETS = ("bibtex", "delicious")
 # Methods whose published row has another name.
 PUBLISHED_AS = {"dismec": "1vsall"}

@@ -64,7 +64,7 @@ PRINTED = {
     "memory": Table("benchmarks/memory.py"),
     "names": Table("benchmarks/names.py"),
     "roof": Table("benchmarks/roof.py DATA"),
-    "splits": Table("benchmarks/fidelity.py fastxml pfastrexml sleec --sets delicious --splits 3"),
+    "splits": Table("benchmarks/fidelity.py fastxml pfastrexml craftml sleec --sets delicious --splits 3"),
     "startup": Table("benchmarks/startup.py MODEL"),
 }
 

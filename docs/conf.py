@@ -53,6 +53,7 @@ python_maximum_signature_line_length = 90
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
+copybutton_selector = "div[class*=highlight-]:not(.highlight-output):not(.highlight-text) pre"
 copybutton_exclude = ".linenos, .gp, .go"
 highlight_language = "text"
 

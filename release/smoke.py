@@ -103,7 +103,8 @@ class Smoke:
         """Train with base forms of words."""
         rows = "".join(f"{animal}s sleep,{animal}\n" for animal in ("cat", "dog", "cow") * 10)
         (self.folder / "pets.csv").write_text(f"text,labels\n{rows}", encoding="utf-8")
-        self.command("train", "pets.csv", "--model", "pets", "--preset", "fast", "--language", "en")
+        # `vectors` runs it too.
+        self.command("train", "pets.csv", "--model", "pets", "--preset", "fast", "--language", "en", "--force")
 
     def skos(self) -> None:
         """Read a vocabulary in SKOS."""
@@ -155,10 +156,19 @@ class Smoke:
         self.languages()
         self.command("train", "pets.csv", "--model", "vectors", "--word-vectors", "train", "--epochs", "1")
 
+    def hub(self) -> None:
+        """Write a model card, with huggingface_hub's metadata; without a hub there is no more to try."""
+        self.command("card", "model", "--out", "README.md")
+
+    def tune(self) -> None:
+        """Run two trials, the second of which has sampled settings."""
+        self.command("tune", "see-also", "--preset", "fast", "--trials", "2", "--no-prune")
+
 
 _EXTRAS: dict[str, Callable[[Smoke], None]] = {
     "plots": Smoke.report, "sklearn": Smoke.pipeline, "languages": Smoke.languages, "skos": Smoke.skos,
     "parquet": Smoke.parquet, "serve": Smoke.serve, "ray": Smoke.ray, "vectors": Smoke.vectors,
+    "hub": Smoke.hub, "tune": Smoke.tune,
 }  # fmt: skip
 
 if __name__ == "__main__":

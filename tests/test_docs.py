@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
+from lightdxml.cli import application
 from tests.support import pages
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +38,23 @@ def test_the_two_commands_of_the_readme_are_complete_on_one_line() -> None:
     assert len(lines) == 2
     assert lines[0].endswith("lightdxml evaluate see-also-model see-also")
     assert lines[1].endswith("pytest -q -n 2 --dist loadfile")
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for one in getattr(command, "commands", {}).values():
+        yield from _commands(one, f"{path} {one.name}")
+
+
+def test_the_page_of_commands_has_all_options_in_tables_of_two_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sphinx", reason="needs the extra docs")
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    page = importlib.import_module("commands").markdown()
+    sections = dict(re.findall(r"^##+ (lightdxml .*)\n((?:(?!##).*\n)*)", page + "\n", re.MULTILINE))
+    for path, command in list(_commands(typer.main.get_command(application()), "lightdxml"))[1:]:
+        missing = [one.opts[-1] for one in command.params if not re.search(rf"`{one.opts[-1]}\b", sections[path])]
+        assert [one for one in missing if one.startswith("-")] == [], path
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in page.splitlines() if row.startswith("|"))
 
 
 PAGE = """

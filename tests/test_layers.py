@@ -31,7 +31,7 @@ MAY_IMPORT = {
         "estimator", "training", "views", "model", "data", "config", "presets", "survey", "label_names", "validation",
         "text", "persistence",
     },
-    "presets": {"config", "text"},
+    "presets": {"config", "data", "text"},
     "learning": {
         "executor", "kernels", "views", "model", "training", "persistence", "text", "data", "validation",
         "label_columns", "label_names",

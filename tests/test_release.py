@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from release import artifacts, facts, licenses
+from release.__main__ import main
 
 ROOT = Path(__file__).parents[1]
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 0.2.0 - 2026-11-19\n\n- x\n"
@@ -91,6 +93,27 @@ def test_what_the_package_needs_is_found_through_extras() -> None:
     found = licenses.closure("lightdxml", ["sklearn"])
     assert {"numpy", "llvmlite", "threadpoolctl"} <= found
     assert not found & {"lightdxml", "ruff", "pytest"}
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_checks_are_chosen_among_those_that_there_are(monkeypatch: pytest.MonkeyPatch, quick: bool) -> None:
+    run: list[str] = []
+
+    def check(name: str, _: object) -> str:
+        run.append(name)
+        return ""
+
+    checks = {name: partial(check, name) for name in ("build", "dependencies", "wheel 3.10")}
+    monkeypatch.setattr(f"release.__main__.{'quick' if quick else 'all'}_checks", lambda: checks)
+    monkeypatch.setattr("sys.argv", ["release", *["--quick"] * quick, "--only", "wheel,dependencies"])
+    assert main() == 0
+    assert run == ["dependencies", "wheel 3.10"]
+
+
+def test_hooks_before_a_commit_need_no_active_environment() -> None:
+    entries = re.findall("entry: (.+)", (ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
+    assert len(entries) == 3
+    assert all(one.startswith(".venv-dev/bin/") for one in entries)
 
 
 def test_ci_tests_every_supported_version_of_python() -> None:

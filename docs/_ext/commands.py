@@ -25,8 +25,13 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def _add(app: Sphinx, name: str, source: list[str]) -> None:
     if name == PAGE:
-        root: Any = typer.main.get_command(application())
-        source[0] += "\n" + "\n".join(part for one in root.commands.values() for part in _parts(one, "lightdxml"))
+        source[0] += f"\n{markdown()}"
+
+
+def markdown() -> str:
+    """Return the Markdown of all commands."""
+    root: Any = typer.main.get_command(application())
+    return "\n".join(part for one in root.commands.values() for part in _parts(one, "lightdxml"))
 
 
 def _parts(command: Any, parents: str) -> Iterator[str]:
@@ -34,11 +39,16 @@ def _parts(command: Any, parents: str) -> Iterator[str]:
     path = f"{parents} {command.name}"
     yield f"{'#' * len(path.split())} {path}\n"
     yield f"{_text(command.help)}\n"
-    if hasattr(command, "commands"):
-        for one in command.commands.values():
-            yield from _parts(one, path)
-        return
-    types = get_type_hints(inspect.unwrap(command.callback))
+    yield from _options(command)
+    for one in getattr(command, "commands", {}).values():
+        yield from _parts(one, path)
+
+
+def _options(command: Any) -> Iterator[str]:
+    """Yield a table of each group of options."""
+    # `with_reading` adds options: their types are those of the function that it returns, not of the one that it wraps.
+    callback = command.callback and inspect.unwrap(command.callback, stop=lambda one: hasattr(one, "__signature__"))
+    types = get_type_hints(callback) if callback else {}
     shown = [one for one in command.params if one.name in types and not getattr(one, "hidden", False)]
     shown.sort(key=_group)
     for title, group in groupby(shown, _title):
@@ -57,11 +67,11 @@ def _row(parameter: Any, kind: Any) -> str:
     if parameter.param_type_name == "argument":
         names = f"`{parameter.metavar or parameter.name.upper()}`"
     else:
-        names = ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
-        value = _value(parameter, kind)
-        names += f" `{value}`" if value else ""
-    meaning = f"{_text(parameter.help)}{_default(parameter)}".replace("|", "\\|")
-    return f"| {names} | {meaning} |"
+        shown = [*parameter.opts, *parameter.secondary_opts]
+        shown[-1] = f"{shown[-1]} {_value(parameter, kind)}".rstrip()
+        names = ", ".join(f"`{name}`" for name in shown)
+    cells = names, f"{_text(parameter.help)}{_default(parameter)}"
+    return "| {} | {} |".format(*(cell.replace("|", r"\|") for cell in cells))
 
 
 def _value(parameter: Any, kind: Any) -> str:
@@ -69,7 +79,7 @@ def _value(parameter: Any, kind: Any) -> str:
     if get_origin(kind) in (Union, UnionType):
         kind = next(one for one in get_args(kind) if one is not type(None))
     if get_origin(kind) is Literal:
-        return ", ".join(map(str, get_args(kind)))
+        return "|".join(map(str, get_args(kind)))
     return str(parameter.metavar or {bool: "", int: "N", float: "X", str: "TEXT"}.get(kind, "PATH"))
 
 

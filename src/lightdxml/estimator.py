@@ -109,8 +109,17 @@ class LightDXML(BaseEstimator):
         Number of threads; None or -1 for all cores. The result does not depend on it.
     verbose
         Whether to show progress; None shows it on a terminal.
-    ngrams, min_df, max_features, title_weight, language
-        How texts become features: see `lightdxml.text.tfidf.TextOptions`. None for the preset's.
+    ngrams
+        Features of texts: 1 for words, 2 for pairs of adjacent words too. This and the next four are None for the
+        preset's value.
+    min_df
+        The smallest number of documents that a term must occur in.
+    max_features
+        The largest number of terms.
+    title_weight
+        The weight of a word in the title; 0 ignores titles.
+    language
+        Language whose words are reduced to their base form, such as `"fi"`; `""` leaves them as written.
     threshold
         The probability from which `predict` gives a document a label, if training was given a matrix: a number, or a
         measure such as `"auto"`; see `Predictor.predict`.
@@ -355,7 +364,6 @@ class LightDXML(BaseEstimator):
             check_trainable(X, labels)
             keeper = None
             if keep_training_data:
-                progress.say(f"training data kept beside the model: about {expected_bytes(X, labels) / 1e6:,.1f} MB")
                 with history.phase("training data"):
                     remembered = kept_data(
                         X, labels, texts=texts, vectorizer=vectorizer, ids=ids, names=forms, label_words=label_words,
@@ -363,8 +371,11 @@ class LightDXML(BaseEstimator):
                     )  # fmt: skip
                 keeper = Keeper(remembered)
             prepared = hold_out(X, labels, config, dev, vectors, forms, own, weights)
-            if keeper is not None and prepared.rows is not None:
-                keeper.rows = np.concatenate(prepared.rows)
+            if keeper is not None:
+                assert prepared.data is not None
+                keeper.rows = None if prepared.rows is None else np.concatenate(prepared.rows)
+                size = expected_bytes(keeper.data, prepared.data, config)
+                progress.say(f"training data kept beside the model: about {size / 1e6:,.1f} MB")
             about: dict[str, Any] = {"never_own": own is not None, "vocabulary": vocabulary, "output": output}
             about["threshold"] = self.threshold
             about |= {"language": text_options.language or None, "trained_on": fingerprints.kept(seen)}

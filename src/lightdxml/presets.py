@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lightdxml.config import PRESETS, Config, changed, configure, full_name
+from lightdxml.data.files import writing_text
 from lightdxml.text.tfidf import TextOptions
 
 TEXT_NAMES = tuple(one.name for one in fields(TextOptions))
@@ -107,9 +108,8 @@ def read(path: Path) -> Preset:
 def write(path: Path, preset: Preset) -> None:
     """Write a preset file; an old one is replaced in one step."""
     content = {"base": preset.base, "settings": dict(preset.settings), "about": dict(preset.about)}
-    fresh = path.with_name(f".{path.name}.part")
-    fresh.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    fresh.replace(path)
+    with writing_text(path) as stream:
+        stream.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def _checked(base: str, settings: dict[str, Any], about: dict[str, Any]) -> Preset:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -75,12 +76,14 @@ def test_learn_teaches_a_model_new_labels_and_shows_what_has_changed(pets: Path,
 
 def test_a_document_of_the_same_id_is_corrected(pets: Path, tmp_path: Path) -> None:
     again = written(tmp_path / "x.jsonl", [{**HORSES[0], "id": "d0"}])
-    assert "they replace documents of the same id" in run("learn", pets, again, "--out", tmp_path / "new")
+    shown = run("learn", pets, again, "--out", tmp_path / "new")
+    assert "they replace documents of the same id" in shown
+    assert "P@1" not in shown, "what the model was taught says nothing about new documents"
     found = json.loads(run("learn", pets, again, "--json"))
     assert (found["step"], found["documents"], found["corrected"], found["new_labels"]) == (1, 1, 1, 1)
     assert found["keeps_training_data"] is True
     assert found["drift"]["is_due"] is False
-    assert found["measured"]["metrics"]["P@1"] == 0
+    assert found["measured"] == {"documents": 0, "metrics": {}}
     assert found["version"] == ModelFolder(pets).journal.entries[-1].version
 
 
@@ -95,7 +98,7 @@ def test_the_training_part_of_a_folder_is_learned_as_the_model_reads_data(tmp_pa
     (tmp_path / "more" / "test.csv").write_text("body,tags\na cow,cow\n")
     result = run_process("learn", tmp_path / "pets", tmp_path / "more", "--n-jobs", 1)
     assert result.returncode == 0
-    lost = "the model does not keep its training data: earlier documents are known only by its weights;"
+    lost = "the model does not keep its training data: earlier documents are known only by its weights, so known labels"
     assert [line for line in result.stderr.splitlines() if line.startswith(lost)]
     assert load(tmp_path / "pets").classes_.tolist() == ["cat", "dog", "horse"]
 
@@ -195,14 +198,19 @@ def test_info_says_what_a_model_keeps_and_has_learned(pets: Path, horses: Path) 
     assert "lessons 1 see lightdxml history" in " ".join(run("info", pets).split())
 
 
-def test_the_size_of_training_data_is_about_what_was_said(tmp_path: Path) -> None:
-    from lightdxml.learning.keep import expected_bytes
+@pytest.mark.parametrize("options", [{}, {"linear.work": 0, "linear.min_clusters": 16}], ids=["", "hard negatives"])
+def test_training_says_how_large_the_training_data_will_be(
+    options: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from lightdxml.learning.stored import overview
     from tests.support.data import topics
 
     X, Y = topics(3000, labels=60)
-    LightDXML("fast").fit(X, Y, keep_training_data=True).save(tmp_path / "model")
-    assert overview(tmp_path / "model").kept_bytes == pytest.approx(expected_bytes(X, Y), rel=0.5)
+    model = LightDXML("fast", options={**options, "tree.max_leaf": 1}, verbose=True)
+    model.fit(X, Y, ids=[f"document {i}" for i in range(3000)], keep_training_data=True).save(tmp_path / "model")
+    said = re.search(r"training data kept beside the model: about (.*) MB", capsys.readouterr().err)
+    assert said is not None
+    assert overview(tmp_path / "model").kept_bytes / 1e6 == pytest.approx(float(said[1]), rel=0.2)
 
 
 ERRORS = {
@@ -273,6 +281,20 @@ def test_labels_without_a_name_and_long_ids_are_refused(
     with pytest.raises(ValueError, match=reason):
         run("learn", pets, written(tmp_path / "x.jsonl", [HORSES[0] | wrong]))
     assert content_of(pets) == before
+
+
+def test_a_lesson_that_is_given_twice_by_mistake_is_noticed(
+    pets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = written(tmp_path / "data.jsonl", [{key: row[key] for key in ("text", "labels")} for row in HORSES])
+    lines: list[str] = []
+    monkeypatch.setattr("lightdxml.cli.learn.note", lines.append)
+    run("learn", pets, data)
+    assert lines == []
+    run("learn", pets, data)
+    assert [line.startswith("most of these documents were learned before, and count twice now") for line in lines] == [
+        True
+    ]
 
 
 def test_rejected_labels_are_trained_again(pets: Path, tmp_path: Path) -> None:
@@ -475,6 +497,9 @@ def test_a_command_that_is_stopped_too_late_says_that_the_step_was_done(
 
 def stop_in(monkeypatch: pytest.MonkeyPatch, place: str, number: int) -> None:
     """Send a signal to this process when a function is called."""
+    # Tests that a shell runs in the background ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop(*_: object, **__: object) -> None:
         os.kill(os.getpid(), number)

@@ -37,7 +37,8 @@ def test_trials_go_on_in_the_same_storage_and_the_best_settings_train_a_model(fo
     assert "pets: 24 documents, in percent" in shown
     assert "2 trials finished, 0 stopped early, 0 failed (2 trials)" in shown
     assert "lightdxml train pets.jsonl --preset preset.json --model tuned-model" in shown
-    found = json.loads(tune("--trials", 3, "--json"))
+    found = json.loads(tune("--trials", 3, "--json", "--out", "new/preset.json"))
+    (folder / "new" / "preset.json").replace("preset.json")
     assert [one["outcome"] for one in found["all_trials"]] == ["done"] * 3
     assert found["all_trials"][0]["settings"] == {}
     assert {"linear.prior", "ngrams", "dense.train"} == set(found["all_trials"][1]["settings"])
@@ -55,6 +56,9 @@ def test_mistakes_are_reported_in_one_sentence(folder: Path) -> None:
         tune("--time", "soon")
     with pytest.raises(ValueError, match="there is no preset 'quick'"):
         tune("--preset", "quick")
+    (folder / "taken").mkdir()
+    with pytest.raises(ValueError, match=r"taken is a folder: give a file, such as taken/preset.json"):
+        tune("--out", "taken", "--force")
     (folder / "preset.json").write_text("{}")
     with pytest.raises(ValueError, match=r"preset.json is not a preset of this study: choose another --out"):
         tune("--trials", 1)

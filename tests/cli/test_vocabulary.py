@@ -10,7 +10,7 @@ import pytest
 
 from lightdxml import LightDXML, ModelFolder, load
 from lightdxml.data.vocabulary import Concept, Vocabulary
-from lightdxml.learning.folder import writing
+from lightdxml.persistence.lock import writing
 from tests.support.commands import run, run_process
 
 OLD = "urn:cat\tcat\nurn:dog\tdog\nurn:cow\tcow\n"

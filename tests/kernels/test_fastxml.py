@@ -5,8 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import fastxml
-from lightdxml.kernels.fastxml import Documents, Growth, Trees
+from lightdxml.kernels import fastxml, forest
+from lightdxml.kernels.fastxml import Documents, Growth
+from lightdxml.kernels.forest import Trees
 from lightdxml.kernels.l1_logistic import Limits
 from lightdxml.kernels.randomness import next_below
 from lightdxml.kernels.sparse import Csr
@@ -130,7 +131,7 @@ def test_documents_without_labels_give_a_tree_without_labels() -> None:
 def test_the_mean_of_several_trees_is_ranked() -> None:
     X, _, all_documents = documents()
     trees = [fastxml.grow(all_documents, DISCOUNTS, growth(), seed) for seed in range(3)]
-    joined, roots = fastxml.joined(trees)
+    joined, roots = forest.joined(trees)
     found, scores = np.empty((N, LABELS), dtype=np.int32), np.empty((N, LABELS), dtype=np.float32)
     x, totals = np.zeros(FEATURES, dtype=np.float32), np.zeros(LABELS)
     x[-1] = 1

@@ -20,12 +20,12 @@ from lightdxml import LightDXML, ModelFolder, load
 from lightdxml.learning import folder as folders
 from lightdxml.learning import journal, stored
 from lightdxml.learning.documents import documents_for
-from lightdxml.learning.folder import writing
 from lightdxml.learning.journal import Operation
 from lightdxml.learning.measured import Recent
 from lightdxml.persistence import arrays
 from lightdxml.persistence.arrays import checksum, write_json
 from lightdxml.persistence.files import map_file, sha256
+from lightdxml.persistence.lock import writing
 
 TEXTS, LABELS = ["a purring cat", "a barking dog", "a cat and a dog"] * 12, [["cat"], ["dog"], ["cat", "dog"]] * 12
 IDS = [f"d{i}" for i in range(36)]

@@ -120,6 +120,20 @@ def test_a_document_with_a_known_id_replaces_the_earlier_one() -> None:
     assert model._journal.entries[-1].figures["corrected"] == 1
 
 
+def test_corrected_documents_tell_nothing_about_new_ones() -> None:
+    model = trained()
+    texts, labels = zoo(100)
+    calibration = model.model_.calibration
+    for _ in range(-(-ENOUGH // 100)):
+        model.learn(texts, [["goat"]] * 100, ids=[f"d{i}" for i in range(100)])
+    assert model.model_.calibration is calibration
+    assert model.drift_.documents == 0
+    assert not model.drift_.is_due
+    model.learn([texts[0], *zoo(3, seed=5)[0]], [labels[0], *zoo(3, seed=5)[1]], ids=["d0", "n0", "n1", "n2"])
+    assert model._journal.entries[-1].figures["measured"]["documents"] == 3
+    assert model._learner.recent.since == 3
+
+
 def test_a_forgotten_document_counts_no_more() -> None:
     model = trained()
     same = trained().learn(["the zebra noise1"] * 3, [["zebra"]] * 3, ids=["z1", "z2", "z3"])
@@ -203,6 +217,8 @@ def test_a_merged_label_lives_on_in_the_other_one(remembers: bool) -> None:
         model.merge("cat", "cat")
     with pytest.raises(ValueError, match="goat is retired"):
         model.merge("cat", "goat")
+    with pytest.raises(ValueError, match="goat is one with sheep already: merge that one"):
+        model.merge("goat", "cat")
 
 
 def test_the_number_of_threads_changes_no_bit() -> None:
@@ -311,7 +327,7 @@ def test_bad_lessons_are_refused_and_change_nothing() -> None:
             model.learn(X, y)
     with pytest.raises(ValueError, match="ids and y"):
         model.learn(["a cat"], [["cat"]], ids=["1", "2"])
-    with pytest.raises(ValueError, match="1 ids occur twice, such as '1': give each document once"):
+    with pytest.raises(ValueError, match="ids occur twice, such as '1': give each document once"):
         model.learn(["a cat", "a dog"], [["cat"], ["dog"]], ids=["1", "1"])
     assert model.model_ is before
 

@@ -21,7 +21,8 @@ from annif_client import AnnifClient
 
 from lightdxml import LightDXML, Predictor
 from lightdxml.learning import journal
-from lightdxml.learning.folder import ModelFolder, writing
+from lightdxml.learning.folder import ModelFolder
+from lightdxml.persistence.lock import writing
 from lightdxml.serve import registry, teacher
 from lightdxml.serve.registry import load_served_model
 from tests.serve.test_server import serving

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 
-from lightdxml.cli.settings import TEXT_SETTINGS, Row, plain, row, rows
+from lightdxml.cli.settings import Row, plain, row, rows
 from lightdxml.config import PRESETS, SMALL_LIMIT, Config, configure, walk
 from lightdxml.text.tfidf import TextOptions
 
-_INTRODUCTION = """# Settings
+_INTRODUCTION = """<!-- Generated: python -m tests.support.settings_page > docs/reference/settings.md -->
 
-This page is generated: `python -m tests.support.settings_page > docs/reference/settings.md`.
+# Settings
 
-On the command line, `--set` takes every setting by its full or short name: `lightdxml train … --set dense.dropout=0.5`.
-The most important settings have their own options, such as `--dim 256`. In Python, these are parameters of `LightDXML`.
-All others go into `options`: `LightDXML(dim=256, options={"dense.dropout": 0.5})`.
+The most important settings are options of `lightdxml train` and parameters of `LightDXML`. `--set` and `options` take
+all of them, by their full or short name:
+
+| Where | Example |
+|---|---|
+| command line | `lightdxml train my-data --model my-model --dim 256 --set dense.dropout=0.5` |
+| Python | `LightDXML(dim=256, options={"dense.dropout": 0.5})` |
+| [preset file](../how-to/tune.md#preset-files) | `{"settings": {"dense.dim": 256, "dense.dropout": 0.5}}` |
 """
 _TEXTS = """## Texts
 
@@ -39,7 +45,7 @@ def page() -> str:
         if is_dataclass(options):
             group = [one for one in known if one.name.startswith(f"{field.name}.")]
             parts += [f"## `{field.name}`\n\n{(type(options).__doc__ or '').splitlines()[0]}\n", _settings(group)]
-    texts = [row(field.name, field) for field in fields(TextOptions) if field.name in TEXT_SETTINGS]
+    texts = [row(field.name, field) for field in fields(TextOptions)]
     parts += ["## General\n", _settings([one for one in known if "." not in one.name]), _TEXTS, _settings(texts)]
     sizes = {f"{SMALL_LIMIT:,} documents or more": Config()}
     sizes |= {f"{n:,} documents": configure("default", n) for n in (10_000, 1_000)}
@@ -48,8 +54,26 @@ def page() -> str:
 
 
 def _settings(known: Sequence[Row]) -> str:
-    lines = [(f"`{one.name}`", f"`{one.short}`" * bool(one.short), *one[2:]) for one in known]
-    return _table(("Name", "Short name", "Default", "Values", "Meaning"), lines)
+    lines = [
+        (
+            f"`{one.name}`" + f", `{one.short}`" * bool(one.short),
+            f"`{one.default}`" * bool(one.default),
+            _in_short(one.values),
+            one.about,
+        )
+        for one in known
+    ]
+    return _table(("Setting", "Default", "Values", "Meaning"), lines)
+
+
+def _in_short(values: str) -> str:
+    """Return which values a setting takes in the few words that fit into a column."""
+    for words, short in (
+        (r"^one of ", ""), (r"^an? ", ""), (r" of at least (\S+) and at most ", r" from \1 to "),
+        (r" of at least ", " ≥ "), (r" above ", " > "), (r" and at most ", ", ≤ "),
+    ):  # fmt: skip
+        values = re.sub(words, short, values)
+    return values
 
 
 def _compared(configs: dict[str, Config]) -> str:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ def test_what_cannot_hold_trials_is_refused_in_one_sentence(tmp_path: Path) -> N
             open_study(str(tmp_path / name), 0, IDENTITY)
         assert "\n" not in str(caught.value)
     assert (tmp_path / "notes.txt").read_text() == "no database" * 100
+    assert (tmp_path / "notes.log").read_text() == "no journal\n"
 
 
 def dead() -> str:
@@ -63,3 +65,13 @@ def test_a_trial_whose_process_has_ended_is_run_once_more(tmp_path: Path) -> Non
     assert first.user_attrs[INTERRUPTED] == "ended"
     assert "twice" in second.user_attrs[ERROR]
     assert INTERRUPTED not in second.user_attrs
+
+
+def test_a_process_that_was_killed_before_it_could_mark_its_trial_leaves_none_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = open_study(None, 0, IDENTITY)
+    study.ask()
+    assert recover(study) == 0
+    monkeypatch.setattr("lightdxml.tuning.storage._JUST_NOW", timedelta(0))
+    assert recover(study) == 1

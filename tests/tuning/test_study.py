@@ -88,6 +88,20 @@ def test_an_interrupted_study_goes_on_as_if_it_had_not_been(
     assert settings_of(again) == settings_of(study(documents).run())
 
 
+def test_an_interruption_that_python_loses_stops_the_study_at_its_next_step(documents: Documents) -> None:
+    """As when Ctrl-C comes during a callback of the garbage collector, which ignores exceptions."""
+
+    def losing(settings: Mapping[str, Any], watch: Watch) -> float:
+        made.stopped = True
+        watch.on_tick(None)  # type: ignore[arg-type]
+        return value(settings)
+
+    made = study(documents, losing)
+    with pytest.raises(KeyboardInterrupt):
+        made.run()
+    assert made.outcome().trials == []
+
+
 def test_more_trials_continue_a_study(documents: Documents, tmp_path: Any) -> None:
     storage = str(tmp_path / "tune.db")
     study(documents, storage=storage, trials=5).run()

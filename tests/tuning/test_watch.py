@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -12,7 +10,7 @@ from lightdxml import LightDXML
 from lightdxml.data import Split, Texts
 from lightdxml.tuning.documents import Documents
 from lightdxml.tuning.metric import Metric, Truth
-from lightdxml.tuning.watch import ALL_VIEWS, LINEAR, OutOfTime, SharedSteps, Watch
+from lightdxml.tuning.watch import ALL_VIEWS, LINEAR, SharedSteps, Watch
 from tests.support.configs import FOUR_VIEWS
 
 Pair = tuple[csr_matrix, csr_matrix]
@@ -53,9 +51,12 @@ def test_what_the_report_raises_stops_the_training(documents: Pair) -> None:
         LightDXML(dense="never").fit(*documents, callbacks=[Watch(Metric("P@1"), truth(documents), report)])
 
 
-def test_the_deadline_stops_the_training(documents: Pair) -> None:
-    watch = Watch(Metric("P@1"), truth(documents), lambda *_: None, time.monotonic())
-    with pytest.raises(OutOfTime):
+def test_what_the_check_raises_stops_the_training(documents: Pair) -> None:
+    def check() -> None:
+        raise TimeoutError
+
+    watch = Watch(Metric("P@1"), truth(documents), lambda *_: None, check)
+    with pytest.raises(TimeoutError):
         LightDXML(dense="never").fit(*documents, callbacks=[watch])
 
 

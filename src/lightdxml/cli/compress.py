@@ -51,8 +51,8 @@ def run(
     from lightdxml.cli.measure import measure, warn_of_training_documents
     from lightdxml.data import load as load_data
     from lightdxml.estimator import load as load_model
-    from lightdxml.learning.folder import writing
     from lightdxml.model.store import check_absent, check_target
+    from lightdxml.persistence.lock import writing
 
     if out.resolve() == model.resolve():
         raise ValueError(f"{out} is the model itself: choose another folder for the smaller one")

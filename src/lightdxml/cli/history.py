@@ -68,7 +68,7 @@ def _rows(journal: Journal, names: Sequence[Sequence[str]]) -> list[tuple[str, .
     rows: list[tuple[str, ...]] = []
     for entry, new in zip(journal.entries, names, strict=True):
         figures, time = entry.figures, entry.time[:19].replace("T", " ")
-        is_measured = entry.kind == "learn" and figures["documents"] >= _ENOUGH
+        is_measured = entry.kind == "learn" and figures["measured"]["documents"] >= _ENOUGH
         p1 = f"{figures['measured']['metrics']['P@1']:.1f}" if is_measured else ""
         about = summary(entry)
         about += f" from {figures['source']}" if figures.get("source") else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lightdxml.cli.changes import Out, changing, drift_as_json, n_trained, show_drift, working
-from lightdxml.cli.measure import check_kind, inputs_of, note_gaps
+from lightdxml.cli.measure import check_kind, inputs_of, note_gaps, share_trained_on
 from lightdxml.cli.output import Force, Json, ModelFolder, NJobs, Source, note, print_json, print_table, say
 from lightdxml.cli.reading import Reading, reading_for, with_reading
 
@@ -27,9 +27,16 @@ Reject = Annotated[
 ]
 
 _LOST = (
-    "the model does not keep its training data: earlier documents are known only by its weights;"
+    "the model does not keep its training data: earlier documents are known only by its weights, so known labels change"
+    " little, probabilities stay as they are, and no document can be corrected or forgotten;"
     " train with --keep-training-data for lessons as good as training on all documents"
 )
+_AGAIN = (
+    "most of these documents were learned before, and count twice now: lightdxml rollback takes the lesson back;"
+    " with --keep-training-data, documents replace earlier ones of the same id"
+)
+# The share of documents that were learned before from which on that is no chance.
+_MOST = 0.5
 
 
 @with_reading
@@ -65,12 +72,14 @@ def run(
         loaded = load(data, **reading_for(opened.model, reading))
         train = loaded.train
         check_kind(train, opened.model, data, model)
-        labels = _labels(loaded, opened.model)
+        labels, share = _labels(loaded, opened.model), share_trained_on(train, opened.model)
         with working(f"learning {count(len(train), 'document')}"):
             changed = opened.learn(
                 inputs_of(train), ids=train.ids, out=out, source=Path(data).name, rejected=reject or (), **labels
             )
         note_gaps(train, "they were learned all the same")
+        if (share or 0) > _MOST and not changed.entry.figures["corrected"]:
+            note(_AGAIN)
         if not opened.keeps_training_data:
             note(_LOST)
         note_retired(changed.model, loaded)
@@ -126,9 +135,11 @@ def _rows(changed: Changed) -> list[tuple[str, str, str]]:
         ("labels trained again", f"{figures['labels']:,}", ""),
         ("new labels", f"{figures['new_labels']:,}", ""),
         ("new words", f"{figures['new_words']:,}", f"{figures['unknown_words']:.1%} of the words were unknown"),
-        ("P@1, 3, 5", ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5)), "before they were learned, in percent"),
         ("seconds", f"{changed.seconds:.1f}", ""),
     ]
+    if metrics:
+        values = ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5))
+        rows.insert(-1, ("P@1, 3, 5", values, "of new ones, before they were learned"))
     if figures["corrected"]:
         rows.insert(1, ("corrected", f"{figures['corrected']:,}", "they replace documents of the same id"))
     if figures["recalibrated"]:

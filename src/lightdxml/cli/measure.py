@@ -97,8 +97,13 @@ def match(data: Dataset, model: Model) -> Matched:
         n_documents = model.n_documents
         frequency = np.pad(model.label_frequency.astype(np.int64), (0, Y.shape[1] - model.n_labels))
     inv_propensity = inverse_propensity_of(frequency, n_documents, *registry.propensity_constants(data.name))
-    share = known_share(model.trained_on, _fingerprints(split, model))
+    share = share_trained_on(split, model)
     return Matched(split, inputs_of(split), Y, ignore, _unknown_names(names, model), frequency, inv_propensity, share)
+
+
+def share_trained_on(split: Split, model: Model) -> float | None:
+    """Return the share of documents that a model was trained on or has learned; None if it cannot tell."""
+    return known_share(model.trained_on, _fingerprints(split, model))
 
 
 def _fingerprints(split: Split, model: Model) -> NDArray[np.int64]:

@@ -384,8 +384,8 @@ def _save(estimator: LightDXML, model: Path, checkpoint: Path | None, discard_le
 
     If the old model has learned meanwhile, it stays, and the new one goes beside it.
     """
-    from lightdxml.learning.folder import writing
     from lightdxml.persistence.checkpoint import is_in
+    from lightdxml.persistence.lock import writing
 
     target = model
     try:

@@ -95,6 +95,7 @@ def run(
     _require_optuna()
     from lightdxml import presets
     from lightdxml.data import load
+    from lightdxml.data.files import check_replaceable
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.resources.system import parse_size
     from lightdxml.tuning import result
@@ -110,6 +111,7 @@ def run(
         None if memory_limit is None else parse_size(memory_limit),
     )  # fmt: skip
     plan.preset.config()
+    check_replaceable(out, b"", "a preset", "preset.json")
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
     documents = Documents.of(load(data, **reading), concepts)
     study = Study(documents, plan)
@@ -143,23 +145,29 @@ def _require_optuna() -> None:
 
 @contextmanager
 def _stopped(study: Study, storage: str) -> Iterator[None]:
-    """Let SIGTERM stop a study as Ctrl-C does, and say how it goes on."""
-    received = [signal.SIGINT]
+    """Let Ctrl-C and SIGTERM stop a study, and say how it goes on."""
+    received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        received.append(signal.Signals(number))
+        received.append(number)
+        study.stopped = True
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Ignored signals stay ignored, as after nohup.
+    before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, stop)
     try:
         yield
     except KeyboardInterrupt as stopped:
         done, where = len(study.outcome().trials), "the database" if "://" in storage else storage
         command = shlex.join(["lightdxml", *sys.argv[1:]])
         note(f"stopped; {done} trials are in {where}; go on with: {command}")
-        raise typer.Exit(128 + received[-1]) from stopped
+        raise typer.Exit(128 + (received[-1] if received else signal.SIGINT)) from stopped
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _show_trial(trial: Trial, found: Outcome, plan: Plan) -> None:

@@ -74,12 +74,13 @@ def update(
     """
     from lightdxml.data.vocabulary import Vocabulary
     from lightdxml.learning import folder
+    from lightdxml.persistence.lock import writing
     from lightdxml.vocabulary_update import update_learner
 
     target = target_of(model, out, force)
     vocabulary = Vocabulary.load(file, encoding=encoding)
     start = time.perf_counter()
-    with folder.writing(model, target):
+    with writing(model, target):
         opened = folder.read(model)
         learner, changes = update_learner(opened.learner, vocabulary, retire=retire)
         counts = {name: found if isinstance(found, int) else len(found) for name, found in asdict(changes).items()}

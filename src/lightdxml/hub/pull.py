@@ -9,10 +9,10 @@ from lightdxml.hub.connection import DEFAULT_HUB, Hub
 from lightdxml.hub.contents import is_for_learning
 from lightdxml.hub.fetch import Fetched, called, fetch
 from lightdxml.learning import stored as learning
-from lightdxml.learning.folder import writing
 from lightdxml.model import store
 from lightdxml.persistence.atomic_dir import replace_folder
 from lightdxml.persistence.files import map_file, sha256
+from lightdxml.persistence.lock import writing
 
 
 def pull(

@@ -6,13 +6,13 @@ A node divides its documents in two steps. First the documents change sides unti
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lightdxml.kernels import l1_logistic
-from lightdxml.kernels.inverted_index import push
+from lightdxml.kernels.forest import Trees, add_leaf, append, labels_of, leaf, no_rows, take_best, trimmed
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.l1_logistic import Limits
 from lightdxml.kernels.randomness import next_below
@@ -66,32 +66,6 @@ class Growth(NamedTuple):
     limits: Limits
 
 
-class Trees(NamedTuple):
-    """One tree or several.
-
-    Attributes
-    ----------
-    children
-        The two children of each node, -1 for leaves: those with a product below 0, and the others.
-    weights
-        The separator of each node by feature; leaves have none.
-    labels
-        The labels of each leaf and their scores; other nodes have none.
-    """
-
-    children: NDArray[np.int32]
-    weights: Csr
-    labels: Csr
-
-
-class _Rows(NamedTuple):
-    """Sparse rows under construction: the first `indptr[n]` entries are those of the first n rows."""
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float32]
-
-
 class _Workspace(NamedTuple):
     """The number that a feature or label has within the current node, -1 for none; entries by column."""
 
@@ -103,7 +77,10 @@ class _Workspace(NamedTuple):
 
 @kernel
 def grow(documents: Documents, discounts: NDArray[np.float64], growth: Growth, seed: int) -> Trees:
-    """Return a tree, whose node 0 is the root; `discounts` is what each rank is worth, from the first on."""
+    """Return a tree; `discounts` is what each rank is worth, from the first on.
+
+    Its node 0 is the root. A node with children has a separator: its first child takes products below 0.
+    """
     n = documents.X.indptr.size - 1
     order, state = np.arange(n).astype(np.int32), np.array([seed], np.uint64)
     spans, children = np.empty((2 * n + 1, 2), np.int64), np.full((2 * n + 1, 2), -1, np.int32)
@@ -113,7 +90,7 @@ def grow(documents: Documents, discounts: NDArray[np.float64], growth: Growth, s
         np.empty(documents.X.indices.size, np.int32),
         np.empty(documents.X.indices.size, np.float32),
     )
-    weights, labels = _no_rows(2 * n + 1), _no_rows(2 * n + 1)
+    weights, labels = no_rows(2 * n + 1), no_rows(2 * n + 1)
     spans[0, 0], spans[0, 1] = 0, n
     node, n_nodes = 0, 1
     while node < n_nodes:
@@ -121,41 +98,16 @@ def grow(documents: Documents, discounts: NDArray[np.float64], growth: Growth, s
         members = order[first:last]
         features, values, n_left = _split(members, documents, discounts, growth, workspace, state)
         if 0 < n_left < members.size:
-            weights, labels = _append(weights, node, features, values), _append(labels, node, features[:0], values[:0])
+            weights, labels = append(weights, node, features, values), append(labels, node, features[:0], values[:0])
             children[node, 0], children[node, 1] = n_nodes, n_nodes + 1
             spans[n_nodes, 0], spans[n_nodes, 1] = first, first + n_left
             spans[n_nodes + 1, 0], spans[n_nodes + 1, 1] = first + n_left, last
             n_nodes += 2
         else:
-            best, scores = _leaf(members, documents.labels, growth.leaf_labels, workspace.label_slots)
-            weights, labels = _append(weights, node, best[:0], scores[:0]), _append(labels, node, best, scores)
+            best, scores = leaf(members, documents.labels, growth.leaf_labels, workspace.label_slots)
+            weights, labels = append(weights, node, best[:0], scores[:0]), append(labels, node, best, scores)
         node += 1
-    return Trees(children[:n_nodes].copy(), _trimmed(weights, n_nodes), _trimmed(labels, n_nodes))
-
-
-@kernel
-def _no_rows(n: int) -> _Rows:
-    return _Rows(np.zeros(n + 1, np.int64), np.empty(1024, np.int32), np.empty(1024, np.float32))
-
-
-@kernel
-def _append(rows: _Rows, row: int, indices: NDArray[np.int32], values: NDArray[np.float32]) -> _Rows:
-    """Return the rows with another one, in arrays of twice the size if they are full."""
-    first = rows.indptr[row]
-    last = first + indices.size
-    all_indices, all_values = rows.indices, rows.values
-    if last > all_indices.size:
-        all_indices, all_values = np.empty(2 * last, np.int32), np.empty(2 * last, np.float32)
-        all_indices[:first], all_values[:first] = rows.indices[:first], rows.values[:first]
-    all_indices[first:last], all_values[first:last] = indices, values
-    rows.indptr[row + 1] = last
-    return _Rows(rows.indptr, all_indices, all_values)
-
-
-@kernel
-def _trimmed(rows: _Rows, n: int) -> Csr:
-    size = rows.indptr[n]
-    return Csr(rows.indptr[: n + 1].copy(), rows.indices[:size].copy(), rows.values[:size].copy())
+    return Trees(children[:n_nodes].copy(), trimmed(weights, n_nodes), trimmed(labels, n_nodes))
 
 
 @kernel
@@ -205,26 +157,6 @@ def _divide(members: NDArray[np.int32], sides: NDArray[np.bool_]) -> int:
 
 
 @kernel
-def _labels_of(members: NDArray[np.int32], labels: Csr, slots: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the labels of these documents in ascending order, and give each its position in `slots`."""
-    n_entries = 0
-    for member in members:
-        n_entries += labels.indptr[member + 1] - labels.indptr[member]
-    found, n = np.empty(min(n_entries, slots.size), np.int32), 0
-    for member in members:
-        for p in range(labels.indptr[member], labels.indptr[member + 1]):
-            if slots[labels.indices[p]] < 0:
-                slots[labels.indices[p]] = 0
-                found[n] = labels.indices[p]
-                n += 1
-    found = found[:n]
-    sort_with_values(found, np.empty(n, np.int32))
-    for i in range(n):
-        slots[found[i]] = i
-    return found
-
-
-@kernel
 def _label_sides(
     members: NDArray[np.int32],
     documents: Documents,
@@ -237,7 +169,7 @@ def _label_sides(
     Each side ranks all labels of the node by what they are worth to its documents, and each document goes to the side
     with the better ranking for it, until the mean nDCG grows no more.
     """
-    active = _labels_of(members, documents.labels, workspace.label_slots)
+    active = labels_of(members, documents.labels, workspace.label_slots)
     worth = np.empty((2, active.size), np.float64)
     sides = np.empty(members.size, np.bool_)
     for i in range(members.size):
@@ -363,25 +295,6 @@ def _by_column(members: NDArray[np.int32], X: Csr, workspace: _Workspace) -> tup
 
 
 @kernel
-def _leaf(
-    members: NDArray[np.int32], labels: Csr, n_kept: int, slots: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Return the labels that are worth most to these documents, in ascending order, and their mean worth."""
-    active = _labels_of(members, labels, slots)
-    sums = np.zeros(active.size, np.float64)
-    for member in members:
-        for p in range(labels.indptr[member], labels.indptr[member + 1]):
-            sums[slots[labels.indices[p]]] += labels.values[p]
-    best, scores = np.empty(min(n_kept, active.size), np.int32), np.empty(min(n_kept, active.size), np.float32)
-    size = 0
-    for i in range(active.size):
-        size = push(best, scores, size, active[i], np.float32(sums[i] / members.size))
-        slots[active[i]] = -1
-    sort_with_values(best, scores)
-    return best, scores
-
-
-@kernel
 def rank(
     start: int,
     stop: int,
@@ -412,15 +325,10 @@ def rank(
             x[X.indices[p]] = X.values[p]
         n = 0
         for root in roots:
-            n = _add_leaf(trees, _descend(trees, root, x), totals, touched, n)
+            n = add_leaf(trees.labels, _descend(trees, root, x), totals, touched, n)
         for p in range(X.indptr[b], X.indptr[b + 1]):
             x[X.indices[p]] = 0.0
-        best, best_scores, size = found[b], scores[b], 0
-        for i in range(n):
-            size = push(best, best_scores, size, touched[i], np.float32(totals[touched[i]] / roots.size))
-            totals[touched[i]] = 0.0
-        for i in range(size, best.size):
-            best[i], best_scores[i] = -1, 0.0
+        take_best(totals, touched[:n], roots.size, found[b], scores[b])
 
 
 @kernel
@@ -433,31 +341,3 @@ def _descend(trees: Trees, node: int, x: NDArray[np.float32]) -> int:
             product += np.float64(weights[p]) * x[features[p]]
         node = trees.children[node, np.int64(product >= 0)]
     return node
-
-
-@kernel
-def _add_leaf(trees: Trees, leaf: int, totals: NDArray[np.float64], touched: NDArray[np.int32], n: int) -> int:
-    """Add the scores of a leaf to the totals; append labels without a total to the first n of `touched`."""
-    indptr, labels, scores = trees.labels
-    for p in range(indptr[leaf], indptr[leaf + 1]):
-        if totals[labels[p]] == 0:
-            touched[n] = labels[p]
-            n += 1
-        totals[labels[p]] += scores[p]
-    return n
-
-
-def joined(trees: list[Trees]) -> tuple[Trees, NDArray[np.int32]]:
-    """Return several trees as one structure, and the root of each."""
-    sizes = np.array([len(tree.children) for tree in trees])
-    roots = (np.cumsum(sizes) - sizes).astype(np.int32)
-    children = [np.where(tree.children < 0, -1, tree.children + root) for tree, root in zip(trees, roots, strict=True)]
-    weights, labels = _joined_rows([tree.weights for tree in trees]), _joined_rows([tree.labels for tree in trees])
-    return Trees(np.concatenate(children).astype(np.int32), weights, labels), roots
-
-
-def _joined_rows(parts: list[Csr]) -> Csr:
-    counts: Any = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    indices = np.concatenate([part.indices for part in parts])
-    return Csr(indptr, indices, np.concatenate([part.values for part in parts]))

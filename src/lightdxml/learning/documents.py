@@ -77,7 +77,7 @@ def documents_for(
     if ids is not None:
         check_lengths(len(ids), n, "ids and y")
         if repeated := [one for one, count in Counter(given).items() if one and count > 1]:
-            raise ValueError(f"{len(repeated)} ids occur twice, such as {repeated[0]!r:.60}: give each document once")
+            raise ValueError(f"ids occur twice, such as {repeated[0]!r:.60}: give each document once")
     if texts is not None and not isinstance(texts, Texts):
         texts = Texts(list(texts))
     if isinstance(rejected, str):

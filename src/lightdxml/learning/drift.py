@@ -31,7 +31,7 @@ class Drift:
     new_labels
         The share of labels with documents that came after training: embeddings and clusters do not know them.
     documents
-        The number of latest documents on which `metrics` were measured, each before it was learned.
+        The number of latest new documents on which `metrics` were measured, each before it was learned.
     metrics
         How well the model did on them; empty if they are few.
     trained_metrics
@@ -70,29 +70,33 @@ def drift(model: Model, entries: Sequence[Entry]) -> Drift:
     latest, n = _latest(learned)
     shares = {
         "learned": n_learned / max(1, model.n_documents),
-        "unknown_words": sum(one["unknown_words"] * one["documents"] for one in latest) / max(1, n),
+        "unknown_words": sum(one["unknown_words"] * _new(one) for one in latest) / max(1, n),
         "new_labels": n_new / max(1, int((model.label_frequency > 0).sum())),
     }
     metrics = {}
     if n >= _ENOUGH:
         names = latest[0]["measured"]["metrics"]
-        metrics = {
-            name: sum(one["measured"]["metrics"][name] * one["documents"] for one in latest) / n for name in names
-        }
+        metrics = {name: sum(one["measured"]["metrics"][name] * _new(one) for one in latest) / n for name in names}
     # A few documents tell nothing.
     reasons = [*_reasons(**shares), *_lost_precision(model, metrics, n)] if n >= _ENOUGH else []
     return Drift(**shares, documents=n, metrics=metrics, trained_metrics=model.metrics, reasons=reasons)
 
 
 def _latest(learned: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Return the figures of the latest lessons, and their number of documents."""
-    latest, n = [], 0
+    """Return the figures of the latest lessons with new documents, and the number of these."""
+    latest, n = list[dict[str, Any]](), 0
     for figures in reversed(learned):
-        latest.append(figures)
-        n += figures["documents"]
+        latest += [figures] if _new(figures) else []
+        n += _new(figures)
         if n >= _LATEST:
             break
     return latest, n
+
+
+def _new(figures: dict[str, Any]) -> int:
+    """Return the number of documents of a lesson that were new: corrections say nothing about the next ones."""
+    found: int = figures["measured"]["documents"]
+    return found
 
 
 def _reasons(learned: float, unknown_words: float, new_labels: float) -> list[str]:

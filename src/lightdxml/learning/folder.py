@@ -11,9 +11,7 @@ import logging
 import math
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -33,16 +31,14 @@ from lightdxml.model import store
 from lightdxml.model.model import Model
 from lightdxml.model.store import stamp
 from lightdxml.persistence import arrays as stored
-from lightdxml.persistence import lock
 from lightdxml.persistence.files import map_file, sha256
+from lightdxml.persistence.lock import writing
 
 __all__ = [
     "Changed", "Journal", "ModelFolder", "Opened", "RefusedError", "ReplacedError",
-    "changed", "read", "save", "writing",
+    "changed", "read", "save",
 ]  # fmt: skip
 
-# Seconds between two attempts to get a lock, and until waiting for it is worth a line.
-_POLL, _PATIENCE = 0.05, 2.0
 _logger = logging.getLogger("lightdxml")
 
 
@@ -85,50 +81,6 @@ class Changed:
 
     def __repr__(self) -> str:
         return f"<Changed: step {self.entry.step}, {self.entry.kind}: {summary(self.entry)} in {self.seconds:.1f} s>"
-
-
-@contextmanager
-def writing(*folders: Path, wait: float = math.inf) -> Iterator[None]:
-    """Wait until no other process changes these models, and keep others waiting meanwhile.
-
-    Parameters
-    ----------
-    folders
-        The models that are read, and at last the one that is written.
-    wait
-        How many seconds to wait; then a `TimeoutError` is raised.
-    """
-    if len(set(folders)) > 1:
-        # The lock of a new model lies next to it. Whoever may not make that folder is told so later.
-        with suppress(OSError):
-            folders[-1].resolve().parent.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        # In the same order everywhere, so that no two processes wait for each other. What is not there has no writer.
-        # Whoever cannot write next to a model cannot change it.
-        for folder in sorted({one.resolve() for one in folders if os.access(one.resolve().parent, os.W_OK)}):
-            stack.enter_context(_locked(folder, wait))
-        yield
-
-
-@contextmanager
-def _locked(folder: Path, wait: float) -> Iterator[None]:
-    path, start, is_said = folder.with_name(f".{folder.name}.lock"), time.monotonic(), False
-    while True:
-        with lock.held(path) as mine:
-            if mine:
-                try:
-                    yield
-                finally:
-                    # Whoever waits for it sees that it is gone, and makes a new one.
-                    with suppress(OSError):
-                        path.unlink()
-                return
-        if time.monotonic() - start > wait:
-            raise TimeoutError(f"{folder} is being changed by another process: try again later")
-        if not is_said and time.monotonic() - start > _PATIENCE:
-            _logger.info("%s is being changed by another process: waiting for it", folder.name)
-            is_said = True
-        time.sleep(_POLL)
 
 
 class ModelFolder:

@@ -33,6 +33,10 @@ def merge(learner: Learner, gone: int, stays: int) -> Learner:
     model, kept = learner.model, learner.kept
     if gone == stays:
         raise ValueError("a label cannot be merged with itself: give two labels")
+    if (known := model.merged[model.merged[:, 0] == gone]).size:
+        raise ValueError(
+            f"{model.label(gone).name} is one with {model.label(known[0, 1]).name} already: merge that one"
+        )
     if stays in model.retired:
         raise ValueError(f"{model.label(stays).name} is retired: merge with a label that is not")
     with blas.on_one_thread():

@@ -42,6 +42,8 @@ class Incoming:
         The words that join it, and those that are still rare.
     unknown_words
         The share of words that the model did not know.
+    is_corrected
+        Whether each document replaces one that was learned before, and so tells nothing about new ones.
     """
 
     documents: LabeledDocuments
@@ -51,6 +53,7 @@ class Incoming:
     new_labels: list[str]
     own: NDArray[np.int32] | None
     vectorizer: Vectorizer | None
+    is_corrected: NDArray[np.bool_]
     joined: Sequence[Joined] = ()
     rare: RareWords | None = None
     unknown_words: float = 0.0
@@ -59,17 +62,17 @@ class Incoming:
     def of(documents: LabeledDocuments, model: Model, kept: KeptData | None) -> Incoming:
         """Return documents as a model sees them."""
         columns = columns_of(model, documents)
-        own = None
+        is_corrected, own = _are_corrected(documents, kept), None
         if model.never_own:
             ids = documents.ids or [""] * len(documents)
             own = own_labels(ids, model.label_ids | new_ids(model, columns.new_names))
         if documents.X is not None:
             X = rounded(documents.X)
-            return Incoming(documents, X, X, columns.Y, columns.new_names, own, None)
+            return Incoming(documents, X, X, columns.Y, columns.new_names, own, None, is_corrected)
         assert model.vectorizer is not None
         assert documents.texts is not None
         old_features = rounded(tfidf.transform(model.vectorizer, documents.texts))
-        counted = _new_words(documents, documents.texts, model.vectorizer, kept)
+        counted = _new_words(documents.texts, model.vectorizer, is_corrected)
         known = set(model.vectorizer.vocabulary)
         n_words = sum(one.occurrences for one in counted.values())
         n_unknown = sum(one.occurrences for word, one in counted.items() if word not in known)
@@ -79,7 +82,19 @@ class Incoming:
         vectorizer = rare.with_joined(model.vectorizer, joined, model.n_documents + len(documents))
         X = rounded(tfidf.transform(vectorizer, documents.texts)) if joined else old_features
         share = n_unknown / max(1, n_words)
-        return Incoming(documents, old_features, X, columns.Y, columns.new_names, own, vectorizer, joined, still, share)
+        return Incoming(
+            documents,
+            old_features,
+            X,
+            columns.Y,
+            columns.new_names,
+            own,
+            vectorizer,
+            is_corrected,
+            joined,
+            still,
+            share,
+        )
 
 
 def _names(
@@ -92,15 +107,17 @@ def _names(
     return found
 
 
-def _new_words(
-    documents: LabeledDocuments, texts: Texts, vectorizer: Vectorizer, kept: KeptData | None
-) -> dict[str, Rare]:
-    """Return the words of documents; those of documents that are corrected were counted when they came."""
+def _are_corrected(documents: LabeledDocuments, kept: KeptData | None) -> NDArray[np.bool_]:
+    """Return whether each document has the id of one that was kept."""
     known = set() if kept is None else set(kept.ids) - {""}
-    ids = documents.ids or [""] * len(documents)
-    rows = np.array([row for row, one in enumerate(ids) if one not in known], dtype=np.int64)
-    if len(rows) == len(documents):
+    return np.array([one in known for one in documents.ids or [""] * len(documents)], dtype=np.bool_)
+
+
+def _new_words(texts: Texts, vectorizer: Vectorizer, is_corrected: NDArray[np.bool_]) -> dict[str, Rare]:
+    """Return the words of documents; those of documents that are corrected were counted when they came."""
+    if not is_corrected.any():
         return rare.count_words(texts, vectorizer.settings)
+    rows = np.flatnonzero(~is_corrected)
     counted = rare.count_words(texts.take(rows), vectorizer.settings)
     return {word: one._replace(document=int(rows[one.document])) for word, one in counted.items()}
 

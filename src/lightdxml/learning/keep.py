@@ -20,21 +20,34 @@ from lightdxml.text.tfidf import Vectorizer
 from lightdxml.training import choose
 from lightdxml.training.callbacks import Callback
 from lightdxml.views.lesson import Clusters
-from lightdxml.views.linear.groups import document_clusters, fits_all_documents
+from lightdxml.views.linear.groups import clusters_per_document, document_clusters, fits_all_documents
 from lightdxml.views.linear.solver import Documents
 from lightdxml.views.names.forms import NameForms
+from lightdxml.views.tree.matcher import levels
 
 if TYPE_CHECKING:
+    from lightdxml.config import Config
     from lightdxml.model.model import Model
-    from lightdxml.training.run import Run
+    from lightdxml.training.run import Run, TrainingData
 
-# Bytes per feature of a document, per label of a document, and per document.
-_PER_FEATURE, _PER_LABEL, _PER_DOCUMENT = 6, 4, 100
+# Bytes per feature of a document, name or title, per label and per cluster of a document, per rare word, and per row of
+# a matrix; of a string, quotes and comma.
+_PER_FEATURE, _PER_LABEL, _PER_CLUSTER, _PER_RARE_WORD, _PER_ROW, _PER_STRING = 6, 4, 2, 12, 8, 4
 
 
-def expected_bytes(X: csr_matrix, Y: csr_matrix) -> int:
-    """Return about how many bytes the training data of a model take beside it."""
-    return int(_PER_FEATURE * X.nnz + _PER_LABEL * Y.nnz + _PER_DOCUMENT * X.shape[0])
+def expected_bytes(kept: KeptData, data: TrainingData, config: Config) -> int:
+    """Return about how many bytes training data take beside a model that is trained on `data`, a part of them."""
+    names = None if kept.names is None else kept.names.terms
+    strings = [*kept.ids, *kept.rare.words, *kept.feature_names]
+    found = (_PER_LABEL + _PER_ROW) * data.n_labels + _PER_LABEL * kept.Y.nnz + _PER_ROW * len(kept)
+    found += sum(
+        _PER_FEATURE * one.nnz + _PER_ROW * one.shape[0] for one in (kept.X, names, kept.titles) if one is not None
+    )
+    found += sum(_PER_STRING + len(one) for one in strings) + _PER_RARE_WORD * len(kept.rare.words)
+    if config.linear.enabled and not fits_all_documents(data, config.linear):
+        n_clusters = levels(len(data.known_labels), config.tree)[-1]
+        found += _PER_CLUSTER * len(kept) * clusters_per_document(data, config.linear, n_clusters)
+    return int(found)
 
 
 @dataclass

@@ -63,7 +63,7 @@ class Learned:
     unknown_words
         The share of words of these documents that the model did not know before.
     measured
-        How well the model did on these documents before it learned them.
+        How well the model did on those of them that are new, before it learned them.
     recalibrated
         Whether weights of views and probabilities were fitted again.
     """
@@ -83,13 +83,15 @@ def learn(learner: Learner, documents: LabeledDocuments) -> tuple[Learner, Learn
     with blas.on_one_thread():
         model, kept = learner.model, learner.kept
         new = Incoming.of(documents, model, kept)
-        measured, observed, mistaken = measure(model, new.old_features, new.Y, new.own)
+        is_new = ~new.is_corrected
+        measured, observed, mistaken = measure(model, new.old_features, new.Y, new.own, is_new)
         mistaken = np.append(mistaken, _rejected(model, documents)).astype(np.int32)
         if kept is None:
             lesson = _without_memory(model, new, mistaken)
         else:
             lesson, kept = _with_memory(model, kept, new, observed.labels, mistaken)
-        recent, after = learner.recent.extended(observed).recalibrated(_learned(model, new, lesson))
+        recent = learner.recent.extended(observed.rows(np.flatnonzero(is_new)))
+        recent, after = recent.recalibrated(_learned(model, new, lesson))
     figures = Learned(
         len(documents), lesson.n_removed, len(lesson.labels), lesson.n_labels - model.n_labels, len(new.joined),
         new.unknown_words, measured, after.calibration is not model.calibration,

@@ -31,7 +31,10 @@ METRICS = tuple(f"{name}@{k}" for name in ("P", "nDCG") for k in _CUTS)
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model achieves on documents that it has not learned yet: metrics in percent, and their number."""
+    """What a model achieves on documents that it has not learned yet: metrics in percent, and their number.
+
+    There are no metrics without documents.
+    """
 
     documents: int
     metrics: dict[str, float]
@@ -228,8 +231,14 @@ def _fitted(model: Model, observed: Observed) -> Model:
     return replace(model, blend=blend, calibration=calibration, thresholds=table)
 
 
-def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None) -> Measurement:
-    """Return how well a model does on documents, which may have labels that it does not know, and what it says."""
+def measure(
+    model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] | None, is_new: NDArray[np.bool_]
+) -> Measurement:
+    """Return how well a model does on new documents, and what it says about all of them.
+
+    They may have labels that it does not know. Those that are not new were learned before: they only say what it takes
+    for right wrongly.
+    """
     observed, ranked, mistaken = Observed.none(list(model.views)), [], []
     for start, stop in parallel.fixed_chunks(X.shape[0], _DOCUMENTS):
         batch = Batch(X[start:stop], None if own is None else own[start:stop], model.allowed)
@@ -243,8 +252,9 @@ def measure(model: Model, X: csr_matrix, Y: csr_matrix, own: NDArray[np.int32] |
         wrong &= model.label_frequency[best] > 0
         ranked.append(best)
         mistaken.append(best[wrong])
-    found = evaluate(Y, np.concatenate(ranked), k=_CUTS)
-    measured = Measured(X.shape[0], {name: found[name] for name in METRICS})
+    n_new = int(is_new.sum())
+    found = evaluate(Y[is_new], np.concatenate(ranked)[is_new], k=_CUTS) if n_new else {}
+    measured = Measured(n_new, {name: found[name] for name in METRICS if n_new})
     return Measurement(measured, observed, np.concatenate(mistaken).astype(np.int32))
 
 

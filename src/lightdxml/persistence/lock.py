@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import errno
+import logging
+import math
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+
+# Seconds between two attempts to get a lock, and until waiting for it is worth a line.
+_POLL, _PATIENCE = 0.05, 2.0
+_logger = logging.getLogger("lightdxml")
 
 
 def make_writable(folder: Path, what: str) -> None:
@@ -66,6 +73,50 @@ def held_folder(folder: Path) -> Iterator[bool]:
         yield mine
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def writing(*folders: Path, wait: float = math.inf) -> Iterator[None]:
+    """Wait until no other process changes these folders, and keep others waiting meanwhile.
+
+    Parameters
+    ----------
+    folders
+        The folders that are read, and at last the one that is written.
+    wait
+        How many seconds to wait; then a `TimeoutError` is raised.
+    """
+    if len(set(folders)) > 1:
+        # The lock of a new folder lies next to it. Whoever may not make what is above it is told so later.
+        with suppress(OSError):
+            folders[-1].resolve().parent.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # In the same order everywhere, so that no two processes wait for each other. What is not there has no writer.
+        # Whoever cannot write next to a folder cannot replace it.
+        for folder in sorted({one.resolve() for one in folders if os.access(one.resolve().parent, os.W_OK)}):
+            stack.enter_context(_locked(folder, wait))
+        yield
+
+
+@contextmanager
+def _locked(folder: Path, wait: float) -> Iterator[None]:
+    path, start, is_said = folder.with_name(f".{folder.name}.lock"), time.monotonic(), False
+    while True:
+        with held(path) as mine:
+            if mine:
+                try:
+                    yield
+                finally:
+                    # Whoever waits for it sees that it is gone, and makes a new one.
+                    with suppress(OSError):
+                        path.unlink()
+                return
+        if time.monotonic() - start > wait:
+            raise TimeoutError(f"{folder} is being changed by another process: try again later")
+        if not is_said and time.monotonic() - start > _PATIENCE:
+            _logger.info("%s is being changed by another process: waiting for it", folder.name)
+            is_said = True
+        time.sleep(_POLL)
 
 
 def _is_at(path: Path, descriptor: int) -> bool:

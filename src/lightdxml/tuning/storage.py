@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lightdxml.tuning.sampling import ERROR, INTERRUPTED, OWNER, RepeatableSampl
 
 _NAME, _IDENTITY = "lightdxml tune", "lightdxml"
 _JOURNALS = (".log", ".journal")
+_LONGEST_ENTRY, _JUST_NOW = 1 << 20, timedelta(minutes=1)
 _TITLES = {
     "data": "data",
     "metric": "metric",
@@ -78,11 +80,22 @@ def _storage(given: str) -> BaseStorage:
     if path.is_dir():
         raise ValueError("it is a folder")
     if path.suffix in _JOURNALS:
+        _check_journal(path)
         # Windows lets few users make symbolic links.
         lock = (JournalFileOpenLock if os.name == "nt" else JournalFileSymlinkLock)(str(path))
         return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
     # A second process waits while the first one writes.
     return RDBStorage(f"sqlite:///{path}", engine_kwargs={"connect_args": {"timeout": 60}})
+
+
+def _check_journal(path: Path) -> None:
+    """Raise a `ValueError` if a file is something else than a journal: Optuna would append to it."""
+    if not path.exists():
+        return
+    with path.open("rb") as stream:
+        start = stream.readline(_LONGEST_ENTRY)
+    if start and not (start.startswith(b"{") and b'"op_code"' in start):
+        raise ValueError("it is not a journal")
 
 
 def _difference(known: Any, identity: Mapping[str, Any]) -> str:
@@ -107,7 +120,7 @@ def recover(study: optuna.Study) -> int:
     """
     trials, found = study.get_trials(deepcopy=False), 0
     for trial in trials:
-        if trial.state != TrialState.RUNNING or _is_alive(trial.user_attrs.get(OWNER, "")):
+        if trial.state != TrialState.RUNNING or _is_alive(trial):
             continue
         at = place(trials, trial.number)
         before = [one for one in trials if one.user_attrs.get(INTERRUPTED) == "ended" and one.number < trial.number]
@@ -125,9 +138,12 @@ def set_attribute(study: optuna.Study, trial: FrozenTrial, name: str, value: Any
     study._storage.set_trial_user_attr(trial._trial_id, name, value)
 
 
-def _is_alive(owned: str) -> bool:
-    """Return whether a process runs, or whether that cannot be known: it is on another machine."""
-    host, _, number = owned.rpartition(" ")
+def _is_alive(trial: FrozenTrial) -> bool:
+    """Return whether the process of a trial runs, or whether that cannot be known: it is on another machine."""
+    if OWNER not in trial.user_attrs:
+        # It has just started and will say whose it is, or its process was killed before it could.
+        return trial.datetime_start is None or datetime.now() - trial.datetime_start < _JUST_NOW
+    host, _, number = trial.user_attrs[OWNER].rpartition(" ")
     if host != socket.gethostname() or not number.isdecimal():
         return True
     if os.name == "nt":

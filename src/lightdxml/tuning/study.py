@@ -31,7 +31,7 @@ from lightdxml.tuning.sampling import (
 )
 from lightdxml.tuning.space import Space, default_space
 from lightdxml.tuning.storage import open_study, owner, recover
-from lightdxml.tuning.watch import OutOfTime, SharedSteps, Watch, stage_name
+from lightdxml.tuning.watch import SharedSteps, Watch, stage_name
 
 # So many failures in a row, without a success, are no accident.
 _MAX_FAILURES = 3
@@ -123,6 +123,10 @@ class Outcome:
         return sum(one.seconds for one in self.trials)
 
 
+class OutOfTime(Exception):  # noqa: N818 - a message to the study, which stops
+    """The time of the study is over."""
+
+
 class Study:
     """A search for settings, which goes on where an earlier one with the same storage has ended.
 
@@ -137,6 +141,9 @@ class Study:
     ----------
     identity
         What the study belongs to: trials of other studies cannot be compared with its own.
+    stopped
+        Whether the study must stop soon, by a `KeyboardInterrupt`. Handlers of signals set it, because an exception
+        that they raise can get lost: Python ignores it in a callback of the garbage collector.
 
     Examples
     --------
@@ -149,7 +156,7 @@ class Study:
     """
 
     def __init__(self, data: Documents, plan: Plan) -> None:
-        self.data, self.plan = data, plan
+        self.data, self.plan, self.stopped = data, plan, False
         self.deadline = None if plan.seconds is None else time.monotonic() + plan.seconds
         self.space = default_space(data, plan.preset) if plan.space is None else plan.space
         self.identity = _identity(data, plan, self.space)
@@ -165,6 +172,7 @@ class Study:
         """Run trials; `on_trial` is called after each."""
         recover(self.study)
         while not (ended := self._ended()):
+            self._check_stopped()
             self._enqueue_defaults()
             trial = self.study.ask()
             trial.set_user_attr(OWNER, owner())
@@ -177,6 +185,10 @@ class Study:
             _check_failures(found)
         return self.outcome(ended)
 
+    def _check_stopped(self) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+
     def _ended(self) -> str:
         """Return why there are no more trials; empty if there are."""
         trials = self.study.get_trials(deepcopy=False)
@@ -186,8 +198,10 @@ class Study:
         # The trial of the defaults starts in any case.
         started = [one for one in trials if DEFAULTS in one.user_attrs and one.state != TrialState.WAITING]
         has_defaults = any(INTERRUPTED not in one.user_attrs for one in started)
-        is_over = self.deadline is not None and time.monotonic() > self.deadline
-        return "the time is over" if is_over and has_defaults else ""
+        return "the time is over" if self._is_late() and has_defaults else ""
+
+    def _is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     def _enqueue_defaults(self) -> None:
         """Let the next trial be that of the defaults, if there is none."""
@@ -233,7 +247,12 @@ class Study:
                 trial.report(expected(others, stage, value), 0)
                 raise optuna.TrialPruned
 
-        watch = Watch(self.plan.metric, self.early_truth, report, None if is_default else self.deadline)
+        def check() -> None:
+            self._check_stopped()
+            if self._is_late() and not is_default:
+                raise OutOfTime
+
+        watch = Watch(self.plan.metric, self.early_truth, report, check)
         metrics = self._metrics(settings, watch)
         trial.set_user_attr(METRICS, metrics)
         return metrics[self.plan.metric.name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -48,12 +47,8 @@ def stage_name(stage: int) -> str:
     return _NAMES.get(stage, f"refresh {stage}")
 
 
-class OutOfTime(Exception):  # noqa: N818 - a message to the study, which stops
-    """The time of the study is over."""
-
-
 class Watch(Callback):
-    """Reports early values of a trial, on documents that it is measured on later, too.
+    """Reports early values of a trial, on documents that it is measured on later, too, and lets it stop.
 
     Those are more than the validation documents of training, and the same for all trials.
 
@@ -63,14 +58,18 @@ class Watch(Callback):
         What is measured, on which documents.
     report
         Takes a stage and a value, and may stop the trial by an exception.
-    deadline
-        When the trial must stop, by `time.monotonic`; None for never.
+    check
+        Is called now and then, and may stop the trial by an exception.
     """
 
     def __init__(
-        self, metric: Metric, truth: Truth, report: Callable[[int, float], None], deadline: float | None = None
+        self,
+        metric: Metric,
+        truth: Truth,
+        report: Callable[[int, float], None],
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        self.metric, self.truth, self.report, self.deadline = metric, truth, report, deadline
+        self.metric, self.truth, self.report, self.check = metric, truth, report, check
         self._vectorizer: Vectorizer | None = None
         self._X: csr_matrix | None = None
         self._reported = {0, 1}
@@ -93,7 +92,7 @@ class Watch(Callback):
 
     def on_phase_begin(self, run: Run, phase: Phase) -> None:
         """Report the value of the linear view once it is trained."""
-        self.on_tick(run)
+        self.check()
         if _LINEAR_VIEW not in run.views or LINEAR in self._reported:
             return
         self._reported.add(LINEAR)
@@ -107,13 +106,12 @@ class Watch(Callback):
         self._report(run, ALL_VIEWS, predict(model, self._batch().X, self._depth(run), self.metric.tail)[0])
 
     def on_progress(self, run: Run, phase: Phase, amount: int) -> None:
-        """Stop if the time is over."""
-        self.on_tick(run)
+        """Stop if the study stops."""
+        self.check()
 
     def on_tick(self, run: Run) -> None:
-        """Stop if the time is over."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
+        """Stop if the study stops."""
+        self.check()
 
     def _batch(self) -> Batch:
         """Return the documents with the features of this trial."""

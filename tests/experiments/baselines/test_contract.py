@@ -20,7 +20,7 @@ from tests.support.bench import LABELS, documents
 
 TRAIN, TEST = 500, 100
 NO_FEATURES, NO_LABELS = 3, 5
-PEERS = ("sleec", "annexml", "fastxml", "pfastrexml", "slice", "dismec", "ppdsparse")
+PEERS = ("sleec", "annexml", "fastxml", "pfastrexml", "craftml", "slice", "dismec", "ppdsparse")
 # Methods that run on our kernels.
 OWN = (
     *("lightdxml", "lightdxml-fast", "lightdxml-paper", "astec", "ova", "knn"),

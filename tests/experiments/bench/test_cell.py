@@ -67,7 +67,7 @@ def test_settings_that_a_method_adjusts_are_reported(job: Job, monkeypatch: pyte
     found = cell.run(job)
     assert found["held_settings"] == {"neighbors": 7}
     shown = {"data": "tiny", "method": "knn", "settings": {"neighbors": 20}, **found}
-    assert "`neighbors=20`; adjusted in training: `neighbors=7`" in settings_list([shown])
+    assert "`neighbors=20`; set in training: `neighbors=7`" in settings_list([shown])
 
 
 @pytest.mark.parametrize("warm_up", [0, 20])

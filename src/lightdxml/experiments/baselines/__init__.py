@@ -5,6 +5,7 @@ from __future__ import annotations
 from lightdxml.experiments.baselines.annexml import AnnexML
 from lightdxml.experiments.baselines.astec import Astec
 from lightdxml.experiments.baselines.base import Method, TooLargeError
+from lightdxml.experiments.baselines.craftml import CRAFTML
 from lightdxml.experiments.baselines.dismec import DiSMEC
 from lightdxml.experiments.baselines.external import PLT, Bonsai, FastText, Parabel
 from lightdxml.experiments.baselines.fastxml import FastXML, PfastreXML
@@ -17,7 +18,7 @@ from lightdxml.experiments.baselines.xr_linear import XRLinear, XRLinearSingle
 
 _ALL: tuple[type[Method], ...] = (
     *(Ours, OursFast, OursPaper, Astec, SLEEC, AnnexML),
-    *(Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, FastXML, PfastreXML),
+    *(Parabel, Bonsai, XRLinear, XRLinearSingle, PLT, FastXML, PfastreXML, CRAFTML),
     *(OVA, DiSMEC, PPDSparse, Slice, KNN, FastText),
 )
 

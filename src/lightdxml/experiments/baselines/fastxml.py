@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csr_matrix
 
-from lightdxml.experiments.baselines.base import Method, Ranked, Settings, rank_chunks
+from lightdxml.experiments.baselines.base import Ranked, Settings, rank_chunks
+from lightdxml.experiments.baselines.forest import Forest, rows_of
 from lightdxml.kernels import fastxml, parallel
-from lightdxml.kernels.fastxml import Documents, Growth, Trees
+from lightdxml.kernels.fastxml import Documents, Growth
+from lightdxml.kernels.forest import Trees
 from lightdxml.kernels.l1_logistic import Limits
 from lightdxml.kernels.sparse import Csr
 from lightdxml.model.blend import top_k
 from lightdxml.persistence import arrays
 from lightdxml.propensity import inverse_propensity_of
-from lightdxml.validation import check_features, check_labels
+from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
 from lightdxml.views.linear.inverted import margins_of
 from lightdxml.views.linear.solver import inverted_rows
@@ -27,7 +29,7 @@ _LIMITS = Limits(newton_steps=10, passes=10, tolerance=0.01)
 _CHUNK = 256
 
 
-class FastXML(Method):
+class FastXML(Forest):
     """The mean of the leaves that a document reaches in 50 trees; settings and formulas are those of the authors' code.
 
     As there, and unlike the paper, a node is divided by labels once and then by features once. Ties of labels go to the
@@ -40,29 +42,16 @@ class FastXML(Method):
     unit_rows = False
     defaults: ClassVar[Settings] = {"trees": 50, "leaf_size": 10, "leaf_labels": 100, "cost": 1.0, "bias": 1.0}
 
-    def fit(self, X: csr_matrix, Y: csr_matrix, *, seed: int, threads: int) -> None:
-        """Grow the trees, each from its own seed."""
-        with parallel.use_threads(threads):
-            with self.phase("compile"):
-                toy = csr_matrix(np.eye(4, dtype=np.float32))
-                type(self)(trees=1, leaf_size=1)._train(toy, toy, 0)
-            self._train(X, check_labels(Y), seed)
-
-    def _train(self, X: csr_matrix, Y: csr_matrix, seed: int) -> None:
+    def _grow(self, X: csr_matrix, Y: csr_matrix, seeds: list[np.random.SeedSequence]) -> list[Trees]:
         bias = np.full((X.shape[0], 1), self.settings["bias"], dtype=np.float32)
         rows = sparse.hstack([X, bias], format="csr", dtype=np.float32)
         worth, gains = self._worth(Y)
-        documents = Documents(_rows(rows), Csr(Y.indptr.astype(np.int64), Y.indices, worth), gains)
-        self._n_features, self._n_labels = rows.shape[1], Y.shape[1]
+        documents = Documents(rows_of(rows), Csr(Y.indptr.astype(np.int64), Y.indices, worth), gains)
+        self._n_features = rows.shape[1]
         sizes = self.settings["leaf_size"], self.settings["leaf_labels"]
-        growth = Growth(self._n_features, self._n_labels, *sizes, float(self.settings["cost"]), _LIMITS)
-        discounts = _discounts(self._n_labels)
-
-        def grow(tree: int) -> Trees:
-            return fastxml.grow(documents, discounts, growth, np.random.SeedSequence((seed, tree)).generate_state(1)[0])
-
-        with self.phase("trees"):
-            self._trees, self._roots = fastxml.joined(parallel.run(grow, range(self.settings["trees"])))
+        growth = Growth(self._n_features, Y.shape[1], *sizes, float(self.settings["cost"]), _LIMITS)
+        discounts = _discounts(Y.shape[1])
+        return parallel.run(lambda seed: fastxml.grow(documents, discounts, growth, seed.generate_state(1)[0]), seeds)
 
     def _worth(self, Y: csr_matrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return for each label of each document what it is worth in a leaf, and what it gains if it is ranked first.
@@ -74,29 +63,18 @@ class FastXML(Method):
         per_label = np.repeat(counts, counts)
         return np.ones(Y.nnz), 1 / ideal[per_label - 1]
 
-    def rank(self, X: csr_matrix, k: int) -> Ranked:
-        """Rank labels by their mean share in the leaves."""
-        return top_k(*self._best(X, k), k)
-
-    def _best(self, X: csr_matrix, k: int) -> Ranked:
-        """Return the k labels of the highest scores in any order, -1 for none, and their scores."""
-        found, scores = np.empty((X.shape[0], k), dtype=np.int32), np.empty((X.shape[0], k), dtype=np.float32)
-        documents = _rows(X)
-
-        def fill(start: int, stop: int) -> None:
-            x, totals = np.zeros(self._n_features, dtype=np.float32), np.zeros(self._n_labels)
-            x[-1] = self.settings["bias"]
-            fastxml.rank(start, stop, documents, self._trees, self._roots, x, totals, found, scores)
-
-        parallel.over(fill, X.shape[0])
-        return found, scores
-
-    def save(self, folder: Path) -> None:
-        """Write the trees."""
-        content = {"children": self._trees.children, "roots": self._roots}
-        for name, rows in (("weights", self._trees.weights), ("labels", self._trees.labels)):
-            content |= {f"{name}.{part}": array for part, array in rows._asdict().items()}
-        arrays.write(folder / "trees.safetensors", content)
+    def _fill(
+        self,
+        start: int,
+        stop: int,
+        X: Csr,
+        totals: NDArray[np.float64],
+        found: NDArray[np.int32],
+        scores: NDArray[np.float32],
+    ) -> None:
+        x = np.zeros(self._n_features, dtype=np.float32)
+        x[-1] = self.settings["bias"]
+        fastxml.rank(start, stop, X, self._trees, self._roots, x, totals, found, scores)
 
 
 class PfastreXML(FastXML):
@@ -164,10 +142,6 @@ def blended(
     with np.errstate(divide="ignore"):
         logs = alpha * np.log(trees, dtype=np.float64) - (1 - alpha) * np.logaddexp(0, gamma * distances)
     return np.exp(logs).astype(np.float32)
-
-
-def _rows(X: csr_matrix) -> Csr:
-    return Csr(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data.astype(np.float32, copy=False))
 
 
 def _discounts(n: int) -> NDArray[np.float64]:

@@ -63,11 +63,11 @@ def page(cells: Sequence[Cell], command: str = "") -> str:
 
 
 def _published(data: str) -> dict[str, Published]:
-    """Return the published rows of the table's methods: the paper's or, for data that it does not have, others."""
-    names = [_PUBLISHED_AS.get(method, method) for method in METHODS]
-    rows = published.rows(data)
-    chosen = [one for one in rows if one.source == _SOURCE] or rows
-    return {plain(one.method): one for one in chosen if plain(one.method) in names}
+    """Return the published rows of the table's methods, in its order: the paper's, or others for other data."""
+    found = published.rows(data)
+    chosen = {plain(one.method): one for one in [one for one in found if one.source == _SOURCE] or found}
+    names = (_PUBLISHED_AS.get(method, method) for method in METHODS)
+    return {name: chosen[name] for name in names if name in chosen}
 
 
 def _table(groups: Sequence[Group], known: Mapping[str, Published], marks: Mapping[str, str]) -> str:

@@ -242,8 +242,10 @@ def settings_list(cells: Sequence[Cell]) -> str:
 def _settings(cell: Cell) -> str:
     # None means that the method chooses.
     given = {name: value for name, value in cell["settings"].items() if value is not None}
-    adjusted = f"; adjusted in training: {_assignments(cell['held_settings'])}" if "held_settings" in cell else ""
-    return (_assignments(given) or "no settings") + adjusted
+    parts = [_assignments(given)] if given else []
+    if "held_settings" in cell:
+        parts.append(f"set in training: {_assignments(cell['held_settings'])}")
+    return "; ".join(parts) or "no settings"
 
 
 def _assignments(settings: dict[str, Any]) -> str:
