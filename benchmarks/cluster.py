@@ -1,23 +1,31 @@
-"""Training on Ray against training on threads: `python benchmarks/cluster.py overhead|steps`.
+"""Training on Ray against training on threads: `python benchmarks/cluster.py overhead|steps|memory`.
 
 `overhead SET ...` trains data sets in one process on threads, and on Ray on this machine, and prints seconds of each
 and the ratio, after both have started and compiled everything. `steps` trains batches of the paper's classifier with
-its parts in one to eight processes: seconds and bytes per step, beside what an empty call takes.
+its parts in one to eight processes: seconds and bytes per step, beside what an empty call takes. `memory` trains on
+more and more synthetic texts in several files, and prints how much private memory the driver takes (Linux only).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pickle
+import re
 import statistics
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import synthetic
 from measure import alone, timed
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -162,9 +170,54 @@ def measure_steps(repeat: int) -> None:
             print(f"| {n} | {empty * 1e3:.2f} ms | {2 * 20 * n / 1e3 / there:.2f} GB/s |", flush=True)
 
 
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+DOCUMENTS, FILES = (40_000, 160_000, 320_000), 16
+
+
+def write_texts(n: int, folder: Path) -> Path:
+    """Write documents of 7 words and 5 of 5,000 labels each, repeated words among them, to several files."""
+    data = load(synthetic.make(synthetic.Recipe(n, 0, 5000, 50_000), folder / "features"))
+    assert data.train.X is not None
+    X, Y, texts = data.train.X, data.train.Y, folder / "texts"
+    texts.mkdir()
+    for i, some in enumerate(np.array_split(np.arange(n), FILES)):
+        with (texts / f"train-{i:02}.jsonl").open("w", encoding="utf-8") as stream:
+            for row in some:
+                words = " ".join(f"w{j}" for j in X.indices[slice(*X.indptr[row : row + 2])])
+                labels = [f"l{j}" for j in Y.indices[slice(*Y.indptr[row : row + 2])]]
+                stream.write(json.dumps({"id": str(row), "text": words, "labels": labels}) + "\n")
+    return texts
+
+
+def private_megabytes(command: list[str]) -> float:
+    """Run a command; return its private memory at the peak, without what it shares with Ray's object store."""
+    process, most = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
+    while process.poll() is None:
+        with suppress(OSError):
+            found = re.search(r"RssAnon:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+            most = max(most, int(found[1]) if found else 0)
+        time.sleep(0.02)
+    assert process.returncode == 0, command
+    return most / 1e3
+
+
+def measure_memory() -> None:
+    """Print the memory of the driver by the number of documents."""
+    print("| Documents | Driver | with `--spill` |\n|--:|--:|--:|")
+    for n in DOCUMENTS:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            texts = write_texts(n, folder)
+            command = [sys.executable, "-m", "lightdxml", "train", str(texts), "--ray", "local", "--force", "--model"]
+            command.append(str(folder / "model"))
+            found = [private_megabytes([*command, *way]) for way in ([], ["--spill", str(folder / "spill")])]
+            print(f"| {n:,} | {found[0]:,.0f} MB | {found[1]:,.0f} MB |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["overhead", "steps"])
+    parser.add_argument("what", choices=["overhead", "steps", "memory"])
     parser.add_argument("sets", nargs="*", default=list(SETS))
     parser.add_argument("--dense", default="auto", help="auto, always or never, as for training")
     parser.add_argument("--repeat", type=int, default=30, help="steps that are measured")
@@ -173,8 +226,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.what == "overhead":
         overhead(arguments.sets, arguments.data, {"dense": arguments.dense})
-    else:
+    elif arguments.what == "steps":
         measure_steps(arguments.repeat)
+    else:
+        measure_memory()
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ class Table(NamedTuple):
 PRINTED = {
     "annif": Table("benchmarks/annif.py DATA OUT"),
     "cluster faults": Table("-m tests.faults --only killed_nodes,killed_workers,killed_drivers"),
+    "cluster memory": Table("benchmarks/cluster.py memory"),
     "cluster overhead": Table("benchmarks/cluster.py overhead wordnet debian-relations"),
     "cluster plan": Table("benchmarks/cluster_plan.py"),
     "cluster steps": Table("benchmarks/cluster.py steps"),

@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "kernels": set(),
     "data": {"kernels"},
     "executor": {"kernels"},
+    "cluster": {"executor", "kernels"},
     "text": {"kernels", "data", "executor"},
     "index": {"kernels"},
     "persistence": set(),

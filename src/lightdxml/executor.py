@@ -53,6 +53,10 @@ class Executor(Protocol):
 class Parts(Protocol[P_co]):
     """A state in parts, each of which stays where it was created. Calls may change it."""
 
+    @property
+    def are_here(self) -> bool:
+        """Whether they are in this process: calls then get the argument itself, and no copy."""
+
     def call(self, function: Callable[[P_co, A], R], argument: A) -> list[R]:
         """Return function(part, argument) of every part, in order."""
 
@@ -125,6 +129,8 @@ class Threads:
 
 
 class _InMemory(Generic[P]):
+    are_here = True
+
     def __init__(self, parts: list[P]) -> None:
         self.parts = parts
 

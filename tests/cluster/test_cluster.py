@@ -15,6 +15,7 @@ pytest.importorskip("ray", reason='needs ray: pip install "lightdxml[ray]"')
 from lightdxml import LightDXML
 from lightdxml.cluster import RayBackend
 from lightdxml.cluster.executor import RayExecutor
+from lightdxml.cluster.predict import call_in_actors
 from lightdxml.data import Dataset
 from lightdxml.executor import Executor, Threads, WorkersLostError
 from lightdxml.training.callbacks import Callback
@@ -117,6 +118,13 @@ def test_arrays_that_do_not_fit_into_the_object_store_are_spilled(two_nodes: Nod
     # Together they take more than the store of a node has. Each is used once more after all were sent.
     found = [executor.map(total_bytes, [array], [0, 1])[0] for array in (*arrays, *arrays)]
     assert found == [0, 1, 2, 3, 4] * 2
+
+
+# Ray Data warns of its own settings.
+@pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning")
+def test_a_worker_of_a_prediction_needs_a_machine_with_enough_processors(two_nodes: Nodes) -> None:
+    with pytest.raises(ValueError, match="no machine of the cluster can have 2 free processors"):
+        next(call_in_actors(two_nodes.address, lambda: print, [1], cpus=2))
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])

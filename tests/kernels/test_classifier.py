@@ -55,8 +55,9 @@ def collect(
         np.empty(Y.shape[0] + 1, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.float32),
         np.empty(n, dtype=np.float32),
     )  # fmt: skip
+    near = Pattern(np.arange(len(shortlists) + 1) * shortlists.shape[1], shortlists.ravel())
     found = classifier.collect_pairs(
-        np.arange(Y.shape[0], dtype=np.int32), Pattern.of(Y), shortlists, first, negatives,
+        np.arange(Y.shape[0], dtype=np.int32), Pattern.of(Y), near, first, negatives,
         np.zeros(last - first, dtype=np.int64), 1, pairs,
     )  # fmt: skip
     return pairs, found

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels.matching import best_leaves
-from lightdxml.kernels.sparse import Csr
+from lightdxml.kernels.matching import best_leaves, group_documents
+from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.views.linear.solver import inverted_rows
 
 FEATURES = 30
@@ -37,3 +37,16 @@ def test_the_best_leaves_are_those_of_brute_force(levels: tuple[int, ...], size:
     found = np.empty((len(X), size), np.int32)
     best_leaves(0, len(X), Csr.of(csr_matrix(X)), index.postings, index.biases, np.array(levels), found)
     np.testing.assert_array_equal(found, brute_force(X, W, levels, size))
+
+
+def test_documents_are_in_their_clusters_and_in_those_of_their_labels_once() -> None:
+    clusters = np.array([[0, 2], [2, 2], [1, 0]], dtype=np.int32)
+    labels = Pattern.of(csr_matrix(np.array([[1, 1, 0], [0, 0, 1], [0, 1, 0]], dtype=np.float32)))
+    of_label = np.array([2, 3, -1], dtype=np.int32)
+    ends, none = np.zeros(4, dtype=np.int64), np.empty(0, dtype=np.int32)
+    group_documents(clusters, labels, of_label, ends, none)
+    assert ends.tolist() == [2, 1, 2, 2]
+    starts, documents = np.array([0, 2, 3, 5]), np.full(7, -1, dtype=np.int32)
+    group_documents(clusters, labels, of_label, starts, documents)
+    assert documents.tolist() == [0, 2, 2, 0, 1, 0, 2]
+    assert starts.tolist() == [2, 3, 5, 7]

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml import LightDXML
 from lightdxml.kernels import parallel
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.training.run import TrainingData
 from lightdxml.validation import check_features
 from lightdxml.views.base import Batch
@@ -50,7 +51,7 @@ def weights_of(dense: NDArray[np.float32], classes: list[int]) -> Weights:
 
 def problem(X: csr_matrix, Y: csr_matrix, classes: NDArray[np.int32]) -> Problem:
     """Return the problem of training classes on all documents."""
-    everything = csr_matrix(np.ones((1, X.shape[0]), dtype=np.float32))
+    everything = Pattern.full(X.shape[0])
     return Problem(
         Documents.of(X), csr_matrix(Y.T), classes, np.zeros(Y.shape[1], np.int32), everything, 1.0, SOLVER, 0
     )

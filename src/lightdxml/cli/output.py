@@ -90,6 +90,11 @@ def note(message: str) -> None:
     errors.print(message, markup=False, soft_wrap=True)
 
 
+def note_connection(address: str) -> None:
+    """Say that a Ray cluster is started or connected to, which takes some seconds."""
+    note("starting Ray on this machine" if address == "local" else f"connecting to the Ray cluster at {address}")
+
+
 def warn(message: str) -> None:
     """Print a warning to standard error, in color on a terminal."""
     errors.print("[bold yellow]warning:[/] ", end="")

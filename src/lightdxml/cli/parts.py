@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lightdxml.cli.output import errors, note
+from lightdxml.cli.output import errors, note, note_connection
 from lightdxml.cli.predicting import Request, Work
 from lightdxml.cli.predictions import check_target
 
@@ -103,6 +103,7 @@ def predict_on_ray(
 
     require_ray()
     from lightdxml.cluster.predict import call_in_actors
+    from lightdxml.learning.summary import count
 
     # Other processes have other working directories.
     other = None if request.other is None else request.other.resolve()
@@ -118,11 +119,12 @@ def predict_on_ray(
     if len(missing) < parts:
         note(f"{parts - len(missing):,} of {parts:,} parts are in {out} already")
     if missing:
+        note_connection(address)
         cpus = max(1, n_jobs or 1)
         create = partial(Worker, request, manifest["model"], counts, cpus)
         _run(call_in_actors(address, create, missing, cpus), parts, len(missing))
     _remove_unfinished(out)
-    note(f"{out} has the predictions for {n_documents:,} documents in {parts:,} parts")
+    note(f"{out} has the predictions for {count(n_documents, 'document')} in {count(parts, 'part')}")
 
 
 def _remove_unfinished(out: Path) -> None:

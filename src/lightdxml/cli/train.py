@@ -20,7 +20,7 @@ import typer
 
 from lightdxml.cli.info import describe
 from lightdxml.cli.measure import inputs_of, note_gaps, split_command
-from lightdxml.cli.output import Force, Json, NJobs, Source, note, print_json, say, seconds_of
+from lightdxml.cli.output import Force, Json, NJobs, Source, note, note_connection, print_json, say, seconds_of
 from lightdxml.cli.reading import Reading, reading_options, with_reading
 from lightdxml.cli.settings import CommandWithSettings
 
@@ -221,6 +221,8 @@ def run(
     if not discard_lessons:
         check_lessons(model)
     concepts = None if vocabulary is None else Vocabulary.load(vocabulary, encoding=reading.get("encoding", "utf-8"))
+    if ray is not None:
+        note_connection(ray)
     with _resume_hint(checkpoint), connected(backend) as executor:
         limit = None if memory_limit is None else parse_size(memory_limit)
         # On a cluster, texts in several files stay there.

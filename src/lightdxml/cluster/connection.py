@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ RETRIES = 10
 _ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_task_oom_retries": str(RETRIES)}
 _HOST_AND_PORT = re.compile(r"(?:ray://)?\[?(?P<host>[^/\[\]]+?)\]?:(?P<port>[0-9]{1,5})")
 _SECONDS = 10.0
+# How Ray says that `auto` finds nothing.
+_NO_CLUSTER = "Could not find any running Ray instance"
 
 
 def require_ray() -> None:
@@ -48,10 +51,12 @@ def connect(address: str) -> Iterator[None]:
         yield
         return
     _check_address(address)
-    with sigterm_handler_restored():
+    with sigterm_handler_restored(), _folder(address) as folder:
         try:
-            ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            ray.init(address, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=folder)
         except (OSError, ValueError, RuntimeError, RayError) as error:
+            if _NO_CLUSTER in str(error):
+                raise ConnectionError(f"no Ray cluster runs on this machine: {_ADVICE}") from error
             reason = f"{first_line(error)}; if it asks for a token, set RAY_AUTH_MODE=token and provide the token"
             raise ConnectionError(f"no Ray cluster answers at {address} ({reason}): {_ADVICE}") from error
         try:
@@ -63,6 +68,22 @@ def connect(address: str) -> Iterator[None]:
             raise ConnectionError(f"Ray could not go on: {first_line(error)}") from error
         finally:
             ray.shutdown()
+
+
+@contextmanager
+def _folder(address: str) -> Iterator[str | None]:
+    """Provide a folder for the logs, sockets and spilled objects of a Ray that ends with us; None for other clusters.
+
+    Only this user can read it. Ray's own folder stays, and everybody can.
+    """
+    if address != LOCAL or os.name != "posix":
+        yield None
+        return
+    # Not TMPDIR, as Ray does: the paths of its sockets must be short.
+    parent = os.environ.get("RAY_TMPDIR", "/tmp")
+    with tempfile.TemporaryDirectory(prefix="ray-", dir=parent, ignore_cleanup_errors=True) as folder:
+        # Ray opens its own folder to all users, but not the one above.
+        yield f"{folder}/ray"
 
 
 @contextmanager

@@ -100,16 +100,16 @@ class RayExecutor:
 
     def hold(self, create: Callable[[S, T], P], shared: S, items: Sequence[T]) -> Parts[P]:
         """Create the parts in actors, neighbors together, spread over the machines."""
-        machines = _machines()
-        n = min(len(items), self.shards or _power_of_two(len(machines)))
+        nodes = machines()
+        n = min(len(items), self.shards or _power_of_two(len(nodes)))
         if n == 1:
             return Threads().hold(create, shared, items)
         # Not kept for later calls: training changes these arrays.
         common, size = pack((create, shared), ray.put), len(items) // n
         actors = []
         for i in range(n):
-            node, cpus = machines[i % len(machines)]
-            threads = max(1, cpus // -(-n // len(machines)))
+            node, cpus = nodes[i % len(nodes)]
+            threads = max(1, cpus // -(-n // len(nodes)))
             place = NodeAffinitySchedulingStrategy(node, soft=True)
             shard: Any = _Shard
             actor = shard.options(scheduling_strategy=place).remote(
@@ -121,6 +121,8 @@ class RayExecutor:
 
 class _InActors(Generic[P]):
     """Parts in actors."""
+
+    are_here = False
 
     def __init__(self, actors: list[Any]) -> None:
         self.actors = actors
@@ -239,7 +241,7 @@ def check_shards(shards: int | None) -> None:
         raise ValueError(f"shards is {shards}: it must be a power of two, such as 1, 2, 4 or 8")
 
 
-def _machines() -> list[tuple[str, int]]:
+def machines() -> list[tuple[str, int]]:
     """Return the machines that have processors, and how many."""
     nodes = ((node["NodeID"], int(node["Resources"].get("CPU", 0))) for node in ray.nodes() if node["Alive"])
     return sorted(node for node in nodes if node[1])

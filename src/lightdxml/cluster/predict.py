@@ -10,6 +10,7 @@ import numpy as np
 import ray.data
 
 from lightdxml.cluster.connection import connect
+from lightdxml.cluster.executor import machines
 
 J = TypeVar("J")
 
@@ -35,10 +36,10 @@ def call_in_actors(
     """
     with connect(address):
         _quiet()
-        processors = int(ray.cluster_resources().get("CPU", 1))
-        if processors < cpus:
+        workers = sum(processors // cpus for _, processors in machines())
+        if not workers:
             raise ValueError(f"no machine of the cluster can have {cpus} free processors: give a smaller --n-jobs")
-        most = max(1, min(len(jobs), processors // cpus))
+        most = max(1, min(len(jobs), workers))
         done = ray.data.from_items([{"job": i} for i in range(len(jobs))], override_num_blocks=len(jobs)).map_batches(
             _Actor,
             batch_size=1,

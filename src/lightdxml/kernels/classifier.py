@@ -45,7 +45,7 @@ class RandomNegatives(NamedTuple):
 def collect_pairs(
     rows: NDArray[np.int32],
     positives: Pattern,
-    shortlists: NDArray[np.int32],
+    shortlists: Pattern,
     first: int,
     negatives: RandomNegatives,
     stamps: NDArray[np.int64],
@@ -62,7 +62,7 @@ def collect_pairs(
     rows
         The documents of the batch.
     shortlists
-        Labels near each training document, -1 for none.
+        Labels near each training document; those that are not among the labels are left out.
     first
         The first of the labels; there is one stamp per label. In `pairs` they are numbered from 0.
     negatives
@@ -77,7 +77,10 @@ def collect_pairs(
     share, random_weight, seed = negatives
     n_labels = stamps.size
     n, most = 0, labels.size
-    near = np.empty(shortlists.shape[1], np.int64)
+    longest = 0
+    for row in rows:
+        longest = max(longest, shortlists.indptr[row + 1] - shortlists.indptr[row])
+    near = np.empty(longest, np.int64)
     for b in range(rows.size):
         row = rows[b]
         mark = stamp + b
@@ -90,8 +93,8 @@ def collect_pairs(
                     labels[n], targets[n], weights[n] = label, 1.0, 1.0
                 n += 1
         n_near = 0
-        for i in range(near.size):
-            label = np.int64(shortlists[row, i]) - first
+        for i in range(shortlists.indptr[row], shortlists.indptr[row + 1]):
+            label = np.int64(shortlists.indices[i]) - first
             near[n_near] = label
             # No branch: most labels of a shortlist are not among some, and which ones cannot be predicted.
             n_near += np.int64(np.uint64(label) < np.uint64(n_labels))

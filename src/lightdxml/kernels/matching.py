@@ -12,7 +12,7 @@ from lightdxml.kernels.inverted_index import BLOCK_BITS, Postings, push
 from lightdxml.kernels.jit import kernel
 from lightdxml.kernels.precision import widen
 from lightdxml.kernels.sorting import sort_with_values
-from lightdxml.kernels.sparse import Csr
+from lightdxml.kernels.sparse import Csr, Pattern
 
 
 @kernel
@@ -71,3 +71,38 @@ def best_leaves(
         sort_with_values(best, heap)
         for i in range(size):
             leaves[b, i] = best[i]
+
+
+@kernel
+def group_documents(
+    clusters: NDArray[np.int32],
+    labels: Pattern,
+    of_label: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    documents: NDArray[np.int32],
+) -> None:
+    """Put every document into its clusters and those of its labels, into each of them once.
+
+    Parameters
+    ----------
+    clusters
+        Clusters of each document.
+    labels, of_label
+        The labels of each document, and the cluster of every label, -1 for none.
+    ends
+        Where the documents of each cluster end so far, moved by one for each that is added.
+    documents
+        Receives the documents of each cluster in ascending order; if it has no elements, they are only counted.
+    """
+    latest = np.full(ends.size, -1, np.int32)
+    for i in range(clusters.shape[0]):
+        own = clusters[i].size
+        start, stop = labels.indptr[i], labels.indptr[i + 1]
+        for j in range(own + stop - start):
+            cluster = clusters[i, j] if j < own else of_label[labels.indices[start + j - own]]
+            if cluster < 0 or latest[cluster] == i:
+                continue
+            latest[cluster] = i
+            if documents.size:
+                documents[ends[cluster]] = i
+            ends[cluster] += 1

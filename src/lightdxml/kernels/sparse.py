@@ -86,6 +86,24 @@ class Pattern(NamedTuple):
         """Return the arrays of a matrix of SciPy."""
         return cls(read_only(matrix.indptr.astype(np.int64)), read_only(matrix.indices))
 
+    def read_only(self) -> Pattern:
+        """Return the same as arrays that cannot be written."""
+        return Pattern(read_only(self.indptr), read_only(self.indices))
+
+    @classmethod
+    def empty(cls, n: int) -> Pattern:
+        """Return n rows without entries."""
+        return cls(np.zeros(n + 1, dtype=np.int64), np.empty(0, dtype=np.int32))
+
+    @classmethod
+    def full(cls, n: int) -> Pattern:
+        """Return one row that has all of n columns.
+
+        >>> Pattern.full(3)
+        Pattern(indptr=array([0, 3]), indices=array([0, 1, 2], dtype=int32))
+        """
+        return cls(np.array([0, n]), np.arange(n, dtype=np.int32))
+
 
 class Groups(NamedTuple):
     """The entries of sparse rows by column, as `classifier.group_by_column` makes them.

@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 from lightdxml.experiments.baselines.base import Settings, TooLargeError
 from lightdxml.experiments.baselines.sparse_ova import SparseOVA
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.views.linear.options import SolverOptions
 from lightdxml.views.linear.solver import Documents, Problem, Weights, solve
 
@@ -41,6 +42,6 @@ class DiSMEC(SparseOVA):
         cost, threshold = self.settings["C"], self.settings["threshold"]
         solver = SolverOptions(_MAX_ITER, prune_abs=threshold, prune_rel=0.0, tolerance=_TOLERANCE)
         one_group = np.zeros(label_to_docs.shape[0], dtype=np.int32)
-        everything = csr_matrix(np.ones((1, X.shape[0]), dtype=np.float32))
+        everything = Pattern.full(X.shape[0])
         trained = solve(Problem(Documents.of(X), label_to_docs, labels, one_group, everything, cost, solver, seed))
         return replace(trained, biases=np.where(np.abs(trained.biases) < threshold, np.float32(0), trained.biases))

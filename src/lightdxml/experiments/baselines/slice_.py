@@ -14,6 +14,7 @@ from scipy.special import expit
 from lightdxml.experiments.baselines.base import Method, Ranked, Settings
 from lightdxml.index import ExactIndex, cosines
 from lightdxml.kernels import blas, parallel
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.model.blend import top_k
 from lightdxml.persistence import arrays
 from lightdxml.views.dense.encoder import normalized
@@ -80,7 +81,7 @@ class Slice(Method):
         solver = SolverOptions(max_iter, prune_abs=threshold, prune_rel=0.0, tolerance=tolerance)
         documents = Documents.of(csr_matrix(embeddings))
         return dense(
-            solve(Problem(documents, label_to_docs, labels, labels, members, cost, solver, seed)),
+            solve(Problem(documents, label_to_docs, labels, labels, Pattern.of(members), cost, solver, seed)),
             (len(labels), embeddings.shape[1]),
         )
 

@@ -7,7 +7,7 @@ parts, and adds up their gradients in a fixed order. So neither threads nor mach
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -27,6 +27,14 @@ class Labels(NamedTuple):
     weights: AdamRows
     Y: csr_matrix
     options: DenseOptions
+
+
+class Shortlists(NamedTuple):
+    """The shortlists of some of n documents, from `first` on: labels near each of them, -1 for none."""
+
+    first: int
+    n: int
+    rows: NDArray[np.int32]
 
 
 class EmbeddedBatch(NamedTuple):
@@ -66,7 +74,10 @@ class Buffers:
 
 @dataclass
 class ClassifierPart:
-    """Labels `first` … `last` − 1 of `n_labels`: their weights with Adam's moments, and a workspace."""
+    """Labels `first` … `last` − 1 of `n_labels`: their weights with Adam's moments, and a workspace.
+
+    Shortlists have labels of other parts, too, if parts share them.
+    """
 
     first: int
     last: int
@@ -74,12 +85,13 @@ class ClassifierPart:
     weights: AdamRows
     positives: Pattern
     options: DenseOptions
-    shortlists: NDArray[np.int32]
+    shortlists: Pattern
     buffers: Buffers
     stamps: NDArray[np.int64]
     counts: NDArray[np.int32]
     gradient: NDArray[np.float32]
     stamp: int = 0
+    pieces: list[NDArray[np.int32]] = field(default_factory=list)
 
 
 def create(labels: Labels, bounds: tuple[int, int]) -> ClassifierPart:
@@ -88,7 +100,7 @@ def create(labels: Labels, bounds: tuple[int, int]) -> ClassifierPart:
     B = min(options.batch_size, Y.shape[0])
     return ClassifierPart(
         first, last, Y.shape[1], _own(weights, first, last), Pattern.of(Y), options,
-        np.empty((0, 0), dtype=np.int32), Buffers.of(B, B), np.full(last - first, -1, dtype=np.int64),
+        Pattern.empty(0), Buffers.of(B, B), np.full(last - first, -1, dtype=np.int64),
         np.zeros(last - first, dtype=np.int32), np.empty((B, options.dim), dtype=np.float32),
     )  # fmt: skip
 
@@ -100,9 +112,22 @@ def _own(weights: AdamRows, first: int, last: int) -> AdamRows:
     return AdamRows(rows.copy(), means.copy(), squares.copy())
 
 
-def take_shortlists(part: ClassifierPart, shortlists: NDArray[np.int32]) -> None:
-    """Train on these shortlists from now on: labels near each training document, -1 for none."""
+def share_shortlists(part: ClassifierPart, shortlists: Pattern) -> None:
+    """Train on these shortlists from now on, which all parts share."""
     part.shortlists = shortlists
+
+
+def take_shortlists(part: ClassifierPart, some: Shortlists) -> None:
+    """Train on these shortlists from now on, which come some documents at a time: the part keeps its own labels."""
+    first, n, rows = some
+    if first == 0:
+        part.shortlists, part.pieces = Pattern.empty(n), []
+    is_own = (rows >= part.first) & (rows < part.last)
+    indptr = part.shortlists.indptr
+    indptr[first + 1 : first + 1 + len(rows)] = indptr[first] + np.cumsum(is_own.sum(axis=1))
+    part.pieces.append(rows[is_own])
+    if first + len(rows) == n:
+        part.shortlists, part.pieces = Pattern(indptr, np.concatenate(part.pieces)), []
 
 
 def train(part: ClassifierPart, batch: EmbeddedBatch) -> tuple[float, NDArray[np.float32]]:
@@ -127,9 +152,10 @@ def _pairs(part: ClassifierPart, batch: EmbeddedBatch) -> Pattern:
     n, options = len(batch.rows), part.options
     share = options.random_negatives * (part.last - part.first) / part.n_labels
     negatives = kernels.RandomNegatives(share, options.random_weight, batch.seed)
+    shortlists = part.shortlists.read_only()
     while True:
         found = kernels.collect_pairs(
-            read_only(batch.rows), part.positives, read_only(part.shortlists), part.first, negatives, part.stamps,
+            read_only(batch.rows), part.positives, shortlists, part.first, negatives, part.stamps,
             part.stamp, part.buffers.pairs,
         )  # fmt: skip
         part.stamp += n

@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.executor import Executor, Parts, Threads
-from lightdxml.kernels import adam
+from lightdxml.kernels import adam, parallel
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.views.dense import classifier_part, train_encoder
-from lightdxml.views.dense.classifier_part import ClassifierPart, EmbeddedBatch
+from lightdxml.views.dense.classifier_part import ClassifierPart, EmbeddedBatch, Shortlists
 from lightdxml.views.dense.options import DenseOptions
 from lightdxml.views.dense.train_encoder import EncodedBatch, EncoderState
 
 _HALVED_AT = (14, 21, 25)
 _MAX_SEED = 2**62
+# Documents whose shortlists are sent to processes of a cluster at once.
+_SENT = 8192
 
 
 @dataclass
@@ -47,17 +50,25 @@ class Training:
     parts: Parts[ClassifierPart]
 
     def take_shortlists(self, shortlists: NDArray[np.int32]) -> None:
-        """Train on these shortlists from now on."""
-        self.parts.call(classifier_part.take_shortlists, shortlists)
+        """Train on these shortlists from now on: labels near each training document, -1 for none."""
+        n, k = shortlists.shape
+        if self.parts.are_here:
+            shared = Pattern(np.arange(n + 1) * k, shortlists.reshape(-1))
+            self.parts.call(classifier_part.share_shortlists, shared)
+            return
+        # Some at a time: no process of a cluster has room for all of them.
+        for first, last in parallel.fixed_chunks(n, _SENT):
+            self.parts.call(classifier_part.take_shortlists, Shortlists(first, n, shortlists[first:last]))
 
     def collect(self) -> Classifier:
         """Return the classifier with the weights that its parts have."""
+        if self.parts.are_here:
+            # They share it.
+            return self.classifier
         for (first, last), rows in zip(self.bounds, self.parts.call(classifier_part.weights_of, None), strict=True):
-            # Parts in memory share it.
-            if not np.may_share_memory(self.classifier.W, rows.rows):
-                self.classifier.W[first:last] = rows.rows
-                self.classifier.mean[first:last] = rows.means
-                self.classifier.square[first:last] = rows.squares
+            self.classifier.W[first:last] = rows.rows
+            self.classifier.mean[first:last] = rows.means
+            self.classifier.square[first:last] = rows.squares
         return self.classifier
 
     def largest_weight(self) -> float:

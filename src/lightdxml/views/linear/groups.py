@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from lightdxml.kernels import parallel
+from lightdxml.kernels import matching, parallel
 from lightdxml.kernels.linear import LANES
+from lightdxml.kernels.sparse import Pattern, read_only
 from lightdxml.persistence.arrays import Arrays
 from lightdxml.views.base import expect, in_range
 from lightdxml.views.linear.options import LinearOptions
-from lightdxml.views.tree.clustering import cluster_labels, joined_clusters
+from lightdxml.views.tree.clustering import joined_clusters
 from lightdxml.views.tree.matcher import Matcher, match, nearest_clusters
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ class LabelGroups:
     of_label
         The group of every label.
     members
-        Groups × documents.
+        The documents of each group.
     """
 
     of_label: NDArray[np.int32]
-    members: csr_matrix
+    members: Pattern
 
     def order(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return labels ordered by group, as the solver takes them."""
@@ -112,17 +113,20 @@ def document_clusters(run: Run) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _one_group(data: TrainingData) -> LabelGroups:
-    return LabelGroups(np.zeros(data.n_labels, np.int32), csr_matrix(np.ones((1, data.X.shape[0]), dtype=np.float32)))
+    return LabelGroups(np.zeros(data.n_labels, np.int32), Pattern.full(data.X.shape[0]))
 
 
 def _matched(data: TrainingData, clusters: NDArray[np.int32], hard: NDArray[np.int32]) -> LabelGroups:
     """Return groups of the documents of each cluster's labels and of those that have the cluster in `hard`."""
-    n, m = hard.shape
     n_clusters = int(max(clusters.max(initial=0), hard.max(initial=0))) + 1
-    found = csr_matrix((np.ones(n * m, np.float32), hard.ravel(), np.arange(0, n * m + 1, m)), (n, n_clusters))
-    members = csr_matrix((found + cluster_labels(data.Y, clusters, n_clusters)).T)
-    members.sort_indices()
-    return LabelGroups(np.maximum(clusters, 0), members)
+    placed = read_only(hard), Pattern.of(data.Y), read_only(clusters)
+    indptr = np.zeros(n_clusters + 1, dtype=np.int64)
+    matching.group_documents(*placed, indptr[1:], np.empty(0, dtype=np.int32))
+    np.cumsum(indptr, out=indptr)
+    # Documents have many clusters each: these are the largest arrays, so there is no copy on the way.
+    documents = np.empty(indptr[-1], dtype=np.int32)
+    matching.group_documents(*placed, indptr[:-1].copy(), documents)
+    return LabelGroups(np.maximum(clusters, 0), Pattern(indptr, documents))
 
 
 def _hard_negatives(run: Run, matcher: Matcher) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, diags
 
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.groups import LabelGroups
 from lightdxml.views.linear.grow import grown, weights_of
@@ -146,7 +147,7 @@ def _groups(lesson: Lesson) -> LabelGroups:
     if not lesson.remembers:
         return _rehearsal_groups(lesson)
     if clusters is None:
-        return LabelGroups(np.zeros(data.n_labels, np.int32), all_documents(lesson))
+        return LabelGroups(np.zeros(data.n_labels, np.int32), Pattern.of(all_documents(lesson)))
     of_label, found = lesson.placed(clusters.of_label), clusters.of_document
     is_wanted = np.zeros(int(max(of_label.max(initial=0), found.max(initial=0))) + 1, dtype=np.bool_)
     above = of_label[lesson.labels]
@@ -155,7 +156,7 @@ def _groups(lesson: Lesson) -> LabelGroups:
     has_features = np.diff(data.X.indptr) > 0
     places = np.flatnonzero(is_wanted[found] & has_features[:, None])
     negatives = found.ravel()[places], places // max(1, found.shape[1])
-    return LabelGroups(np.maximum(of_label, 0), members_of(lesson, of_label, is_wanted, negatives))
+    return LabelGroups(np.maximum(of_label, 0), Pattern.of(members_of(lesson, of_label, is_wanted, negatives)))
 
 
 def _rehearsal_groups(lesson: Lesson) -> LabelGroups:
@@ -170,7 +171,7 @@ def _rehearsal_groups(lesson: Lesson) -> LabelGroups:
     members[0, : lesson.n_earlier] = 0
     of_label = np.zeros(lesson.n_labels, dtype=np.int32)
     of_label[lesson.fresh] = 1
-    return LabelGroups(of_label, csr_matrix(members))
+    return LabelGroups(of_label, Pattern.of(csr_matrix(members)))
 
 
 def all_documents(lesson: Lesson) -> csr_matrix:

@@ -37,15 +37,14 @@ def memory(data: TrainingData, config: Config) -> ViewMemory:
         n_clusters = levels(len(data.known_labels), config.tree)[-1]
         pairs = N * clusters_per_document(data, config.linear, n_clusters)
         clusters = 6 * weights
-    # Clusters by document, and documents by cluster; while the one is made of the other, another 16 bytes each.
-    negatives = 4 * pairs + 8 * (pairs + data.Y.nnz)
+    # Clusters by document, and documents by cluster.
+    negatives = 4 * pairs + 4 * (pairs + data.Y.nnz)
     # Workspace of each thread: weights of a block, and the duals of all documents.
     buffers = parallel.thread_count() * (_PER_FEATURE * V + _PER_DOCUMENT * N) + 16 * V * n_blocks(data.n_labels)
     kept = _CENTROIDS * centroids + clusters + negatives + 14 * weights
     # The prior is another copy of the centroids.
     solving = _CENTROIDS * centroids + buffers + 2 * weights
-    making = 16 * (pairs + data.Y.nnz)
-    training = max(_COMPUTED * centroids, kept + max(solving, making))
+    training = max(_COMPUTED * centroids, kept + solving)
     return ViewMemory(training=training, kept=kept, refit=training)
 
 

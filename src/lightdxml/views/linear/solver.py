@@ -128,7 +128,7 @@ class Problem:
     classes
         The classes to train, those of one group one after the other.
     groups, members
-        The group of every class, and groups × documents. The documents of a class are among those of its group.
+        The group of every class, and the documents of every group, among which are those of its classes.
     cost
         Cost C of an error.
     solver
@@ -149,7 +149,7 @@ class Problem:
     label_to_docs: csr_matrix
     classes: NDArray[np.int32]
     groups: NDArray[np.int32]
-    members: csr_matrix
+    members: Pattern
     cost: float
     solver: SolverOptions
     seed: int
@@ -175,7 +175,7 @@ class Problem:
         solver = linear.Solver(
             self.cost, options.bias, options.bias_rate, options.max_iter, options.tolerance, self.seed, options.hard
         )
-        positives, members = Pattern.of(self.label_to_docs), Pattern.of(self.members)
+        positives, members = Pattern.of(self.label_to_docs), self.members.read_only()
         prior = Csr.of(csr_matrix((0, n_features), dtype=np.float32) if self.prior is None else self.prior)
         empty = tuple(np.empty(0, dtype=kind) for kind in (np.float32, np.uint8, np.int32))
         by_class = tuple(

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from lightdxml.kernels.sparse import Pattern
 from lightdxml.views.lesson import Lesson
 from lightdxml.views.linear.groups import LabelGroups
 from lightdxml.views.linear.grow import grown
@@ -29,7 +30,8 @@ def _learned(tree: LabelTree, lesson: Lesson) -> LabelTree:
     clusters = grown(tree.clusters, lesson.n_features, n_nodes, SOLVER.bias)
     if lesson.clusters_since is not None:
         clusters = _learned_clusters(clusters, paths, lesson, lesson.clusters_since)
-    groups = LabelGroups(np.maximum(paths[:, 0], 0), _documents(lesson, paths[:, 0], n_nodes, lesson.labels)[1])
+    members = _documents(lesson, paths[:, 0], n_nodes, lesson.labels)[1]
+    groups = LabelGroups(np.maximum(paths[:, 0], 0), Pattern.of(members))
     labels = Classes(lesson.labels, lesson.data.label_to_docs, groups, lesson.n_earlier)
     cost = lesson.config.tree.cost
     return LabelTree(clusters, solved_again(lesson, tree.labels, labels, lesson.from_scratch, cost, SOLVER), paths)
@@ -43,7 +45,7 @@ def _learned_clusters(index: InvertedIndex, paths: NDArray[np.int32], lesson: Le
     # From the top: the documents of a node are those on which its children are separated.
     for level in range(paths.shape[1] - 1, -1, -1):
         nodes, documents = _documents(lesson, paths[:, level], n_nodes, labels)
-        classes = Classes(nodes, documents, LabelGroups(parents, members), first_new)
+        classes = Classes(nodes, documents, LabelGroups(parents, Pattern.of(members)), first_new)
         index = solved_again(lesson, index, classes, none, lesson.config.tree.cost, SOLVER)
         parents, members = _children(paths, level, n_nodes), documents
     return index

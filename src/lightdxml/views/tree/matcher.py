@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from lightdxml.kernels import matching, parallel
-from lightdxml.kernels.sparse import Csr
+from lightdxml.kernels.sparse import Csr, Pattern
 from lightdxml.persistence.arrays import Arrays, check_finite
 from lightdxml.views.base import expect, in_range
 from lightdxml.views.linear.inverted import InvertedIndex, restore_index
@@ -118,7 +118,15 @@ def separate(
     ordered = clusters[np.argsort(groups[clusters], kind="stable")]
     cost, seed = run.config.tree.cost, run.config.random_state
     problem = partial(
-        Problem, documents, level.cluster_to_docs, ordered, groups, parent.cluster_to_docs, cost, SOLVER, seed
+        Problem,
+        documents,
+        level.cluster_to_docs,
+        ordered,
+        groups,
+        Pattern.of(parent.cluster_to_docs),
+        cost,
+        SOLVER,
+        seed,
     )
     return solve_step(run, phase, name, ordered, problem)
 
