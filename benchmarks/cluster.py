@@ -45,8 +45,8 @@ B = 256
 # --- overhead -------------------------------------------------------------------------------------------------------
 
 
-def fitted(folder: Path, backend: RayBackend | None, options: dict[str, Any]) -> tuple[float, dict[str, float], str]:
-    """Train twice on the same connection; return the seconds of the second run, those of its phases, and a checksum."""
+def fitted(folder: Path, backend: RayBackend | None, options: dict[str, Any]) -> tuple[float, str]:
+    """Train twice on the same connection; return the seconds of the second run and a checksum."""
     import hashlib
 
     data = load(folder)
@@ -54,14 +54,11 @@ def fitted(folder: Path, backend: RayBackend | None, options: dict[str, Any]) ->
         LightDXML(random_state=0, **options).fit(inputs_of(data.train), data.train.Y, backend=backend)
         model = LightDXML(random_state=0, **options)
         _, seconds = timed(lambda: model.fit(inputs_of(data.train), data.train.Y, backend=backend))
-    phases: dict[str, float] = {}
-    for entry in model.history_:
-        phases[entry["phase"]] = phases.get(entry["phase"], 0.0) + entry["seconds"]
     digest = hashlib.sha256()
     for view in model.model_.views.values():
         for name, array in sorted(view.arrays().items()):
             digest.update(name.encode() + np.ascontiguousarray(array).tobytes())
-    return seconds, phases, digest.hexdigest()
+    return seconds, digest.hexdigest()
 
 
 def overhead(sets: list[str], folder: Path, options: dict[str, Any]) -> None:
@@ -69,10 +66,9 @@ def overhead(sets: list[str], folder: Path, options: dict[str, Any]) -> None:
     print("| Data set | Threads | Ray, one node | Ratio | Same model |\n|---|--:|--:|--:|---|")
     for name in sets:
         found = [alone(fitted, folder / name, backend, options) for backend in (None, RayBackend("local"))]
-        (threads, before, one), (ray, after, other) = found
-        print(f"| {name} | {threads:.1f} s | {ray:.1f} s | {ray / threads:.2f} | {'yes' if one == other else 'NO'} |")
-        for phase in sorted(before, key=before.__getitem__, reverse=True)[:8]:
-            print(f"|  {phase} | {before[phase]:.2f} s | {after.get(phase, 0):.2f} s | | |", flush=True)
+        (threads, one), (ray, other) = found
+        same = "yes" if one == other else "NO"
+        print(f"| {name} | {threads:.1f} s | {ray:.1f} s | {ray / threads:.2f} | {same} |", flush=True)
 
 
 # --- steps ----------------------------------------------------------------------------------------------------------
@@ -153,7 +149,7 @@ def executors() -> Iterator[list[tuple[int, Executor]]]:
 def measure_steps(repeat: int) -> None:
     """Print seconds and bytes per step, by the number of processes."""
     with executors() as all_executors:
-        print("| Labels | D | k | Processes | Step | Bytes per step | of B × D × 4 × processes × 2 |")
+        print("| Labels | D | Shortlist | Processes | Step | Bytes per step | of B × D × 4 × processes × 2 |")
         print("|--:|--:|--:|--:|--:|--:|--:|")
         for shape in SHAPES:
             for n, executor in all_executors:

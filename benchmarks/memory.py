@@ -1,13 +1,15 @@
-"""The memory estimate against what training takes: `python benchmarks/memory.py [--data FOLDER …] [--set epochs=2]`.
+"""The memory estimate against what training takes: `python benchmarks/memory.py [SET ...] [--set epochs=2]`.
 
 Each training runs in a process of its own that holds nothing but its matrices, or its texts. Its peak is the most
-memory that the process ever held. By default the data are synthetic, in several shapes; `--data` takes data sets.
+memory that the process ever held. Without names of data sets, synthetic data of several shapes come first. The folder
+given by `--data` holds one folder per data set.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 # This process imports nothing large: a child's peak counts from what its parent held when it was started.
+SETS = ("debian-relations", "citeulike-t", "wordnet", "eurlex57k")
 # Documents, features, labels, features per document, labels per document, settings.
 SHAPES: list[tuple[int, int, int, int, int, dict[str, Any]]] = [
     (5_000, 5_000, 1_000, 50, 3, {"dim": 64, "shortlist_size": 50, "dense.batch_size": 64}),
@@ -68,10 +71,8 @@ def measure(folder: Path, source: str, settings: dict[str, Any]) -> dict[str, An
     trained = LightDXML(options=options, verbose=False).fit(X, Y)
     estimate = next(entry["estimated_mb"] for entry in trained.history_ if "estimated_mb" in entry) * 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    sizes = f"N={Y.shape[0]:,} V={trained.model_.n_features:,} L={Y.shape[1]:,}"
-    dense = trained.model_.config.dense
-    name = f"{Path(source).name} {sizes} D={dense.dim} k={dense.shortlist_size}".strip()
-    return {"name": name, "estimate": estimate, "peak": peak}
+    return {"sizes": [Y.shape[0], trained.model_.n_features, Y.shape[1]], "estimate": estimate, "peak": peak,
+            "per_document": Y.nnz / Y.shape[0]}  # fmt: skip
 
 
 def child(arguments: list[Any]) -> str:
@@ -81,9 +82,9 @@ def child(arguments: list[Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", action="append", default=[], help="a data set; may be repeated")
+    parser.add_argument("sets", nargs="*", help="data sets")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("LIGHTDXML_DATA", "../shared/data")))
     parser.add_argument("--set", action="append", default=[], help="a setting, name=value; may be repeated")
-    parser.add_argument("--from", dest="first", type=int, default=0, help="leave out this many shapes")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
@@ -94,22 +95,18 @@ def main() -> None:
             print(json.dumps(measure(Path(folder), *rest)))
         return
     given = dict(setting.split("=", 1) for setting in arguments.set)
-    tasks = [("", shape, {**settings, **given}) for *shape, settings in SHAPES[arguments.first :]]
-    if arguments.data:
-        tasks = [(source, [], given) for source in arguments.data]
-    print(f"{'training':60} {'estimate MB':>12} {'peak MB':>9} {'peak / estimate':>16}")
-    ratios = []
+    tasks = [] if arguments.sets else [("", shape, {**settings, **given}) for *shape, settings in SHAPES]
+    tasks += [(str(arguments.data / name), [], given) for name in arguments.sets or SETS]
+    columns = ("Data", "Documents", "Features", "Labels", "Labels per document", "Estimate", "Peak / estimate")
+    print(f"| {' | '.join(columns)} |\n|---|{'--:|' * (len(columns) - 1)}", flush=True)
     for source, shape, settings in tasks:
         with tempfile.TemporaryDirectory() as folder:
             if shape:
                 child(["make", folder, shape])
-            result = json.loads(child(["measure", folder, source, settings]).splitlines()[-1])
-        ratios.append(result["peak"] / result["estimate"])
-        print(
-            f"{result['name']:60} {result['estimate'] / 1e6:12,.0f} {result['peak'] / 1e6:9,.0f} {ratios[-1]:16.2f}",
-            flush=True,
-        )
-    print(f"from {min(ratios):.2f} to {max(ratios):.2f}; the goal is 0.60 to 1.05")
+            found = json.loads(child(["measure", folder, source, settings]).splitlines()[-1])
+        cells = [Path(source).name or "synthetic", *(f"{size:,}" for size in found["sizes"])]
+        cells += [f"{found['per_document']:.1f}", f"{found['estimate'] / 1e6:,.0f} MB"]
+        print(f"| {' | '.join(cells)} | {found['peak'] / found['estimate']:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

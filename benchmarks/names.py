@@ -46,8 +46,7 @@ def trained_and_measured(
     found = measure(estimator, data, tail)
     groups = " / ".join(f"{one.recall['R@10']:.1f}" if one.pairs else "–" for one in found.groups)
     cells = [" / ".join(f"{found.metrics[f'{one}@{k}']:.2f}" for k in (1, 3, 5)) for one in ("P", "PSP")]
-    weights = ", ".join(f"{view} {weight:.2g}" for view, weight in estimator.model_.blend.weights.items() if weight)
-    return [*cells, groups, f"{seconds:.1f}", f"{size:.1f}", weights]
+    return [*cells, groups, f"{seconds:.1f} s", f"{size:.1f} MB"]
 
 
 def main() -> None:
@@ -60,8 +59,9 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     given = parser.parse_args()
     options = dict(one.split("=", 1) for one in given.set)
-    print("| Data set | Names | P@1 / 3 / 5 | PSP@1 / 3 / 5 | R@10 of 0 / 1 to 5 / more | Training s | MB | Weights |")
-    print("|---|---|--:|--:|--:|--:|--:|---|", flush=True)
+    recall = "R@10 of labels with 0 / 1 to 5 / more documents"
+    print(f"| Data set | Names | P@1 / 3 / 5 | PSP@1 / 3 / 5 | {recall} | Training | Model |")
+    print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     for name in given.sets:
         for label, names in (("without", False), ("with", True)):
             if given.only in (None, label):

@@ -1,188 +1,116 @@
-"""The tables of README and docs, measured again: `python benchmarks/readme_numbers.py [NAME ...] [--write]`.
+"""Measure the tables of README and docs: `python benchmarks/readme_numbers.py [NAME ...] [--write]`.
 
-Each measured table has a name, in a comment before it. Without names, this script measures the tables that come from
-the bench of six data sets, README's among them: about 40 minutes on two cores. `--list` shows all names, pages and
-commands. `--write` replaces the tables in their pages, otherwise they are printed. The bench works in `--out`, and
-goes on there after an interruption. Its pages with all measures, one per data set, are there too.
+Every measured table stands in its page between two comments with its name. `--list` shows names, pages and commands.
+Without names, all tables are measured, which takes about six hours on two cores. `--write` puts them into their pages,
+each with its commit, date, machine and command; otherwise they are printed.
 
-XR-Linear is measured if `LIGHTDXML_PECOS` names a Python that has libpecos (see the page on benchmarks).
+What is measured stays in `--out`: results, data and models. Nothing there is measured again, so the same command
+continues after an interruption. The folder belongs to one state of the code.
+
+XR-Linear and Annif need environments of their own: see the page on benchmarks. Without `LIGHTDXML_PECOS`, tables have
+no rows of XR-Linear. Without `LIGHTDXML_ANNIF`, the table of Annif is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lightdxml.experiments.bench import results
-from lightdxml.experiments.bench.results import Group, grouped
-from lightdxml.experiments.bench.tables import table
+from bench_tables import BENCH, SMALL, BenchTable, Groups
+
+from lightdxml.experiments.bench import ablation, machine, plots, results
+from lightdxml.experiments.bench.results import grouped
 
 ROOT = Path(__file__).parents[1]
-SETS = ("eurlex57k", "citeulike-t", "wordnet", "debian-relations", "delicious", "bibtex")
-# Methods of the tables, with the names that people know.
-TITLES = {
-    "lightdxml": "**LightDXML**",
-    "lightdxml-fast": "**LightDXML, fast**",
-    "xr-linear": "XR-Linear ×3",
-    "xr-linear-1": "XR-Linear ×1",
-    "bonsai": "Bonsai",
-    "parabel": "Parabel",
-}
-P, PSP = ("P@1", "P@3", "P@5"), ("PSP@1", "PSP@3", "PSP@5")
+PICTURES = ROOT / "docs" / "images"
 
 
-class Table(NamedTuple):
-    """A command that prints tables, and which of them is meant, from 0."""
+class Printed(NamedTuple):
+    """Tables that a command prints; `{data}` and `{out}` are the folders of this script."""
 
     command: str
-    number: int = 0
+    count: int = 1
 
 
-# The folders `see-also-model` and `OUT` are the user's.
 PRINTED = {
-    "annif": Table("benchmarks/annif.py DATA OUT"),
-    "cluster faults": Table("-m tests.faults --only killed_nodes,killed_workers,killed_drivers"),
-    "cluster memory": Table("benchmarks/cluster.py memory"),
-    "cluster overhead": Table("benchmarks/cluster.py overhead wordnet debian-relations"),
-    "cluster plan": Table("benchmarks/cluster_plan.py"),
-    "cluster steps": Table("benchmarks/cluster.py steps"),
-    "decisions": Table("benchmarks/decisions.py"),
-    "faults": Table("-m tests.faults --kills 20"),
-    "fidelity": Table("benchmarks/fidelity.py"),
-    "goals": Table("benchmarks/scale.py goals DATA MODEL"),
-    "growth": Table("benchmarks/scale.py growth OUT"),
-    "labels": Table("benchmarks/scale.py labels OUT"),
-    "learning": Table("benchmarks/learn.py --seeds 3 --only accuracy"),
-    "learning times": Table("benchmarks/learn.py --only times"),
-    "memory": Table("benchmarks/memory.py"),
-    "names": Table("benchmarks/names.py"),
-    "roof": Table("benchmarks/roof.py DATA"),
-    "splits": Table("benchmarks/fidelity.py fastxml pfastrexml craftml sleec --sets delicious --splits 3"),
-    "startup": Table("benchmarks/startup.py MODEL"),
+    "annif": Printed("benchmarks/annif.py {data} {out}/annif", 2),
+    "cluster memory": Printed("benchmarks/cluster.py memory"),
+    "cluster overhead": Printed("benchmarks/cluster.py overhead wordnet debian-relations --data {data}"),
+    "cluster plan": Printed("benchmarks/cluster_plan.py"),
+    "cluster steps": Printed("benchmarks/cluster.py steps"),
+    "decisions": Printed("benchmarks/decisions.py --data {data} --logistic bibtex"),
+    "faults": Printed("-m tests.faults --kills 20 --skip full_memory"),
+    "fidelity": Printed("benchmarks/fidelity.py --data {data}"),
+    "goals": Printed("benchmarks/scale.py goals {out}/scale"),
+    "growth": Printed("benchmarks/scale.py growth {out}/growth"),
+    "labels": Printed("benchmarks/scale.py labels {out}/labels"),
+    "learning": Printed("benchmarks/learn.py --data {data} --seeds 3 --only accuracy"),
+    "learning times": Printed("benchmarks/learn.py --data {data} --only times"),
+    "memory": Printed("benchmarks/memory.py --data {data}"),
+    "names": Printed("benchmarks/names.py --data {data}"),
+    "roof": Printed("benchmarks/roof.py --data {data}"),
+    "service": Printed("benchmarks/serve.py {data} {out}/serve", 4),
+    "splits": Printed(
+        "benchmarks/fidelity.py fastxml pfastrexml craftml sleec --data {data} --sets delicious --splits 3"
+    ),
+    "startup": Printed("benchmarks/startup.py {data} {out}/startup"),
 }
 
 
-def three(group: Group, names: Sequence[str]) -> str:
-    """Return three measures, such as `66.54 / 49.59 / 40.72`."""
-    return " / ".join(f"{group.values[name].mean:.2f}" for name in names)
+def cells(wanted: BenchTable, data: Path, out: Path) -> Groups:
+    """Run `lightdxml bench` for a table, and return its results in the order of the table."""
+    methods = [name for name in wanted.methods if "LIGHTDXML_PECOS" in os.environ or not name.startswith("xr-linear")]
+    arguments = ["ablate", "--only"] if wanted.folder == "ablation" else ["--methods"]
+    arguments += [",".join(methods), "--data", ",".join(str(data / name) for name in wanted.sets)]
+    arguments += ["--ngrams", "1", "--out", str(out / wanted.folder), *wanted.options]
+    subprocess.run([sys.executable, "-m", "lightdxml", "bench", *arguments], check=True, stdout=sys.stderr)
+    found = grouped(results.read(out / wanted.folder / "cells"))
+    known = {name: {group.method: group for group in found[name]} for name in wanted.sets}
+    return {name: {method: by_method[method] for method in methods} for name, by_method in known.items()}
 
 
-def seconds(value: float) -> str:
-    return f"{value:.1f} s" if value < 20 else f"{value:.0f} s"
+def printed(wanted: Printed, data: Path, out: Path) -> str:
+    """Return the tables that a command prints."""
+    command = [sys.executable, *shlex.split(wanted.command.format(data=data, out=out))]
+    shown = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = re.findall(r"(?:^\|.*\n?)+", shown, flags=re.M)[: wanted.count]
+    return "\n\n".join(one.rstrip() for one in found)
 
 
-def size(value: float) -> str:
-    return f"{value:.1f} MB" if value < 20 else f"{value:.0f} MB"
+def measured(name: str, data: Path, out: Path) -> str:
+    """Return the text of a table, with a line that says how it was measured; what is in `out` is not measured again."""
+    file = out / "tables" / f"{name}.md"
+    if not file.exists():
+        if name in BENCH:
+            text, command = BENCH[name].text(cells(BENCH[name], data, out)), f'benchmarks/readme_numbers.py "{name}"'
+        else:
+            text, command = printed(PRINTED[name], data, out), PRINTED[name].command.format(data="DATA", out="OUT")
+        day = datetime.datetime.now(datetime.timezone.utc).date()
+        commit = (out / "commit").read_text("utf-8")
+        note = f"Measured at `{commit}` ({day}) on {machine.describe()}: `python {command}`"
+        file.write_text(f"{text}\n\n{note}\n", "utf-8")
+    return file.read_text("utf-8").rstrip()
 
 
-def readme(groups: dict[str, dict[str, Group]]) -> str:
-    """P@1, PSP@5 and seconds of training: one row per data set, one column per method."""
-    methods = ("lightdxml", "xr-linear", "bonsai", "parabel")
-    rows = []
-    for data, by_method in groups.items():
-        known = [by_method[method] for method in methods if method in by_method]
-        cells = []
-        for group in known:
-            text = f"{group.values['P@1'].mean:.1f} / {group.values['PSP@5'].mean:.1f}"
-            cells.append(f"{text}, {seconds(group.values['train_seconds'].mean)}")
-        rows.append([data, f"{known[0].cells[0]['sizes']['labels']:,}", *cells])
-    shown = [method for method in methods if method in next(iter(groups.values()))]
-    return table(["Data set", "Labels", *(TITLES[method] for method in shown)], rows)
-
-
-def summary(groups: dict[str, dict[str, Group]]) -> str:
-    """All measures of six methods."""
-    rows = []
-    for data, by_method in groups.items():
-        sizes = next(iter(by_method.values())).cells[0]["sizes"]
-        known = [by_method[method] for method in TITLES if method in by_method]
-        for i, group in enumerate(known):
-            first = [f"[{data}](results/{data}.md)", f"{sizes['train']:,}", f"{sizes['labels']:,}"]
-            values = group.values
-            costs = [seconds(values["train_seconds"].mean), size(values["size_mb"].mean)]
-            times = [f"{values[name].mean:.2f}" for name in ("batch_ms", "single_ms.p50")]
-            title = TITLES[group.method]
-            rows.append(
-                [*(first if i == 0 else ["", "", ""]), title, three(group, P), three(group, PSP), *costs, *times]
-            )
-    titles = ["Data set", "Documents", "Labels", "Method", "P@1 / 3 / 5", "PSP@1 / 3 / 5", "Training", "Model"]
-    return table([*titles, "ms per document", "single ms"], rows)
-
-
-def beside(ours: Group, others: Sequence[Group], timed: Group | None) -> tuple[list[str], int]:
-    """Return a row of `wins`, and the number of comparisons of accuracy that are won."""
-    lost, won = [], 0
-    for name in (*P, *PSP):
-        for other in others:
-            gap = round(ours.values[name].mean, 2) - round(other.values[name].mean, 2)
-            won += gap >= 0
-            if gap < 0:
-                lost.append(f"{name} **−{-gap:.2f}** against {TITLES[other.method]}")
-    ratios = []
-    if timed is not None:
-        ratio = ours.values["train_seconds"].mean / timed.values["train_seconds"].mean
-        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
-    for name in ("size_mb", "batch_ms"):
-        ratio = ours.values[name].mean / min(other.values[name].mean for other in others)
-        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
-    return [f"ahead in all but {', '.join(lost)}" if lost else "ahead in all", *ratios], won
-
-
-def wins(method: str, peers: Sequence[str]) -> Callable[[dict[str, dict[str, Group]]], str]:
-    """Return a function that compares a method with peers; the time is that beside the first of them."""
-
-    def compared(groups: dict[str, dict[str, Group]]) -> str:
-        rows, won, of = [], 0, 0
-        for data, by_method in groups.items():
-            others = [by_method[peer] for peer in peers if peer in by_method]
-            row, n_won = beside(by_method[method], others, by_method.get(peers[0]))
-            rows.append([data, *row])
-            won, of = won + n_won, of + 6 * len(others)
-        known = [peer for peer in peers if peer in next(iter(groups.values()))]
-        names = [TITLES[peer] for peer in known]
-        titles = ["Data set", f"Accuracy against {', '.join(names)}"]
-        titles += [f"Time / {TITLES[peers[0]]}"] if peers[0] in known else []
-        titles += ["Size / smallest of them", "ms per document / fastest of them"]
-        # Words are on the left.
-        aligned = table(titles, rows).replace("|---|--:|", "|---|---|", 1)
-        return f"{aligned}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}."
-
-    return compared
-
-
-BENCH: dict[str, Callable[[dict[str, dict[str, Group]]], str]] = {
-    "readme": readme,
-    "summary": summary,
-    "wins and losses": wins("lightdxml", ("xr-linear", "bonsai", "parabel")),
-    "wins and losses of fast": wins("lightdxml-fast", ("xr-linear-1",)),
-}
-
-
-def bench(out: Path, data: Path) -> dict[str, dict[str, Group]]:
-    """Run the bench of six data sets, and return its results by data set and method."""
-    methods = [method for method in TITLES if "LIGHTDXML_PECOS" in os.environ or not method.startswith("xr-linear")]
-    sets = ",".join(str(data / name) for name in SETS)
-    arguments = ["bench", "--data", sets, "--methods", ",".join(methods), "--ngrams", "1", "--timeout", "10m"]
-    subprocess.run([sys.executable, "-m", "lightdxml", *arguments, "--out", str(out)], check=True)
-    found = grouped(results.read(out / "cells"))
-    return {data: {group.method: group for group in found[data] if group.done} for data in SETS}
-
-
-def printed(name: str) -> str:
-    """Return the table that a command prints."""
-    command = PRINTED[name]
-    shown = subprocess.run(
-        [sys.executable, *shlex.split(command.command)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    found: list[str] = re.findall(r"(?:^\|.*\n?)+", shown, flags=re.M)
-    return found[command.number].rstrip()
+def claim(out: Path) -> None:
+    """Make `out` the folder of this state of the code, or refuse it if it belongs to another one."""
+    code = machine.versions()["lightdxml"]
+    if not (out / "code").exists():
+        (out / "tables").mkdir(parents=True, exist_ok=True)
+        command = ["git", "describe", "--always", "--dirty"]
+        commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        (out / "commit").write_text(commit, "utf-8")
+        (out / "code").write_text(code, "utf-8")
+    elif (found := (out / "code").read_text("utf-8")) != code:
+        raise SystemExit(f"{out} has measurements of lightdxml {found}, this is {code}: choose another folder")
 
 
 def pages() -> dict[str, Path]:
@@ -196,38 +124,52 @@ def pages() -> dict[str, Path]:
 
 
 def write(name: str, text: str) -> None:
-    """Replace the table of this name in its page; what stands around it stays."""
+    """Replace a table in its page; what stands around it stays."""
     page = pages()[name]
     begin, end = (f"<!-- measured numbers: {name}, {where} -->" for where in ("begin", "end"))
     before, rest = page.read_text("utf-8").split(begin)
-    block, after = rest.split(end)
-    first, *_ = re.findall(r"(?:^\|.*\n?)+", block, flags=re.M)
-    note = r"\n\nOf \d+ comparisons.*"
-    block = re.sub(note, "", block).replace(first.rstrip(), text)
-    page.write_text(before + begin + block + end + after, "utf-8")
+    _, after = rest.split(end)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")
+
+
+def draw(name: str, data: Path, out: Path) -> None:
+    """Draw the pictures that belong to a table."""
+    if name == "summary":
+        known = [group.cells for by_method in cells(BENCH[name], data, out).values() for group in by_method.values()]
+        for picture in plots.write_all([cell for some in known for cell in some], out):
+            shutil.copy(picture, PICTURES / f"bench-{picture.name}")
+    elif name in (f"ablation {small}" for small in SMALL):
+        ((small, by_variant),) = cells(BENCH[name], data, out).items()
+        groups = list(by_variant.values())
+        ablation.draw(groups, PICTURES / f"bench-ablation-{small}.png")
+    elif name == "growth":
+        shutil.copy(out / "growth" / "growth.png", PICTURES / "growth.png")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=list(BENCH))
+    parser.add_argument("names", nargs="*", default=[*BENCH, *PRINTED])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("LIGHTDXML_DATA", "../shared/data")))
-    parser.add_argument("--out", type=Path, default=Path("bench"))
+    parser.add_argument("--out", type=Path, default=Path("measured"))
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     if given.list:
         for name, page in sorted(pages().items()):
-            command = f"python {PRINTED[name].command}" if name in PRINTED else "the bench of six data sets"
+            command = f"python {PRINTED[name].command}" if name in PRINTED else "lightdxml bench"
             print(f"{name}: {page.relative_to(ROOT)}, {command}")
         return
-    unknown = [name for name in given.names if name not in BENCH and name not in PRINTED]
-    if unknown:
+    if unknown := [name for name in given.names if name not in BENCH and name not in PRINTED]:
         parser.error(f"no table is called {', '.join(unknown)}: see --list")
-    groups = bench(given.out, given.data) if set(given.names) & set(BENCH) else {}
+    claim(given.out)
     for name in given.names:
-        text = BENCH[name](groups) if name in BENCH else printed(name)
+        if name == "annif" and "LIGHTDXML_ANNIF" not in os.environ:
+            print("annif: left out, LIGHTDXML_ANNIF is not set", file=sys.stderr)
+            continue
+        text = measured(name, given.data, given.out.absolute())
         if given.write:
             write(name, text)
+            draw(name, given.data, given.out)
         else:
             print(f"{name}\n\n{text}\n", flush=True)
 

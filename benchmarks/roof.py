@@ -1,7 +1,7 @@
-"""How close training and prediction come to what the machine can do: `python benchmarks/roof.py DATA`.
+"""How close training and prediction come to what the machine can do: `python benchmarks/roof.py [SET ...]`.
 
-DATA is a folder with features (or texts, which become TF-IDF of single words). The linear view is trained against hard
-negatives as in the default preset. Measured are:
+The folder given by `--data` holds one folder per data set, with features, or texts, which become TF-IDF of single
+words. The linear view is trained against hard negatives as in the default preset. Measured are:
 
 - **roofs**: a copy of a large array, and a product of float32 matrices, on all threads.
 - **descent**: the first pass of dual coordinate descent, as the difference between one pass and none. Each feature of
@@ -14,11 +14,13 @@ negatives as in the default preset. Measured are:
 from __future__ import annotations
 
 import argparse
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import timed
+from measure import alone, timed
 from scipy.sparse import csr_matrix
 
 from lightdxml.config import configure
@@ -36,6 +38,7 @@ from lightdxml.views.linear.options import SOLVER
 from lightdxml.views.linear.solver import Problem, solve
 from lightdxml.views.linear.train import _inverted, _problem
 
+SETS = ("wordnet", "eurlex57k", "citeulike-t", "debian-relations")
 ROUNDS = 5
 
 
@@ -61,8 +64,8 @@ def best(function: Any, *arguments: Any) -> float:
     return min(timed(function, *arguments)[1] for _ in range(ROUNDS))
 
 
-def descent(problem: Problem, X: csr_matrix, roofs: Roofs) -> None:
-    """Print the rate of one pass."""
+def descent(problem: Problem, X: csr_matrix, roofs: Roofs) -> str:
+    """Return the rate of one pass."""
 
     def passes(n: int) -> float:
         solver = replace(SOLVER, max_iter=n, tolerance=0.0)
@@ -75,29 +78,28 @@ def descent(problem: Problem, X: csr_matrix, roofs: Roofs) -> None:
         int(lengths[members.indices[slice(*members.indptr[group : group + 2])]].sum()) * -(-count // LANES)
         for group, count in zip(groups, counts, strict=True)
     )
-    report("descent", features, seconds, 4 * LANES, 2 * LANES, roofs)
+    return row("descent", features, seconds, 4 * LANES, 2 * LANES, roofs)
 
 
-def searching(index: InvertedIndex, X: csr_matrix, roofs: Roofs) -> None:
-    """Print the rate of a search."""
+def searching(index: InvertedIndex, X: csr_matrix, roofs: Roofs) -> str:
+    """Return the rate of a search."""
     seconds = best(search, index, Batch(X), 100, np.empty((X.shape[0], 0), dtype=np.int32))
     entries = int(np.diff(index.indptr)[:, X.indices].sum())
-    report("search", entries, seconds, 12, 2, roofs)
+    return row("search", entries, seconds, 12, 2, roofs)
 
 
-def report(name: str, n: int, seconds: float, size: int, operations: int, roofs: Roofs) -> None:
-    """Print a row."""
+def row(name: str, n: int, seconds: float, size: int, operations: int, roofs: Roofs) -> str:
+    """Return the cells of a row."""
     moved, done = size * n / seconds, operations * n / seconds
-    print(
-        f"| {name} | {n / 1e6:,.0f} | {n / seconds / 1e6:,.0f} | {moved / 1e9:.1f} | {moved / roofs.bytes:.2f} |"
-        f" {done / 1e9:.1f} | {done / roofs.operations:.2f} |"
+    return (
+        f"{name} | {n / seconds / 1e6:,.0f} M | {moved / 1e9:.1f} | {moved / roofs.bytes:.2f} |"
+        f" {done / roofs.operations:.2f}"
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data")
-    data = load(parser.parse_args().data)
+def rows(path: Path) -> list[str]:
+    """Return the rows of a data set."""
+    data = load(path)
     assert data.test is not None
     if data.train.texts is None:
         X, X_test = data.train.X, data.test.X
@@ -111,11 +113,20 @@ def main() -> None:
     labels = groups.order(run.data.known_labels.astype(np.int32))
     problem = _problem(run, run.data, groups, labels, config.linear.default_cost)
     roofs = Roofs.measure()
-    print(f"copy {roofs.bytes / 1e9:.1f} GB/s, matrix product {roofs.operations / 1e9:.0f} GFLOP/s")
-    print("| loop | accesses, M | M/s | GB/s | / copy | GFLOP/s | / matrix product |")
-    print("|---|" + "--:|" * 6)
-    descent(problem, run.data.X, roofs)
-    searching(_inverted(run, [solve(problem)]), check_features(X_test)[:2000], roofs)
+    first = descent(problem, run.data.X, roofs)
+    return [first, searching(_inverted(run, [solve(problem)]), check_features(X_test)[:2000], roofs)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("LIGHTDXML_DATA", "../shared/data")))
+    given = parser.parse_args()
+    print("| Data set | Loop | Accesses per second | GB/s | / copy of a large array | / matrix product (FLOP) |")
+    print("|---|---|--:|--:|--:|--:|", flush=True)
+    for name in given.sets:
+        for cells in alone(rows, given.data / name):
+            print(f"| {name} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

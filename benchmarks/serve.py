@@ -1,11 +1,12 @@
 """`lightdxml serve` under load, beside `predict` in the same hour, and beside Annif's server.
 
-`python benchmarks/serve.py MODEL DOCUMENTS.jsonl.gz [--seconds 10] [--overload 60] [--swaps 200] [--annif URL]`
+`python benchmarks/serve.py DATA OUT [--model MODEL] [--seconds 6] [--overload 60] [--swaps 200] [--annif URL]`
 
-DOCUMENTS are JSON Lines with `text` and, optionally, `title`. The service runs in a process of its own, on all cores,
-with its defaults. A second process is the load: connections that stay open, each of which sends its next document when
-it has the answer to the last one. It needs part of the same cores. `--annif` is the address of a project's `suggest` in
-a running Annif (`.../v1/projects/PROJECT/suggest`), which gets the same load.
+DATA holds the folder `eurlex57k`, whose test documents are asked. The model is trained with the defaults and kept in
+OUT, unless `--model` names another one. The service runs in a process of its own, on all cores, with its defaults. A
+second process is the load: connections that stay open, each of which sends its next document when it has the answer to
+the last one. It needs part of the same cores. `--annif` is the address of a project's `suggest` in a running Annif
+(`.../v1/projects/PROJECT/suggest`), which gets the same load: only this is measured then.
 
 Tables, as Markdown:
 1. documents per second and latencies of 1, 8 and 64 clients, as a share of a batch `predict` before and after;
@@ -41,6 +42,7 @@ from lightdxml import Predictor
 from lightdxml.model import store
 
 LABELS = 10
+_SINGLE = "one document per request"
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -227,14 +229,14 @@ def lone_latency(model: Path, texts: Sequence[str]) -> float:
     return statistics.median(timed(predictor.rank, [text], LABELS)[1] for text in texts[:500])
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    print(f"\n**{title}**\n\n| {' | '.join(columns)} |\n|{'--|' * len(columns)}")
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    print(f"\n| {' | '.join(columns)} |\n|---|{'--:|' * (len(columns) - 1)}")
     for row in rows:
         print(f"| {' | '.join(map(str, row))} |")
     sys.stdout.flush()
 
 
-def throughput(model: Path, texts: Sequence[str], seconds: float, annif: str | None) -> float:
+def throughput(model: Path, texts: Sequence[str], seconds: float) -> float:
     """Print the throughput of several kinds of clients; return that of 64."""
     form = forms(texts)
     batches = [
@@ -242,10 +244,10 @@ def throughput(model: Path, texts: Sequence[str], seconds: float, annif: str | N
     ]
     path, capacity = "/v1/projects/model/suggest", 0.0
     loads = [
-        ("a document per request", requests_of(path, form, FORM), 1, 1),
-        ("", requests_of(path, form, FORM), 8, 1),
-        ("", requests_of(path, form, FORM), 64, 1),
-        ("… from a page of another site (no fast path)", requests_of(path, form, FORM, "origin: http://x\r\n"), 64, 1),
+        (_SINGLE, requests_of(path, form, FORM), 1, 1),
+        (_SINGLE, requests_of(path, form, FORM), 8, 1),
+        (_SINGLE, requests_of(path, form, FORM), 64, 1),
+        ("the same without the fast path", requests_of(path, form, FORM, "origin: http://x\r\n"), 64, 1),
         ("32 documents per request", requests_of(f"{path}-batch?limit={LABELS}", batches, "application/json"), 8, 32),
     ]
     rows = []
@@ -257,32 +259,21 @@ def throughput(model: Path, texts: Sequence[str], seconds: float, annif: str | N
             found = alone(closed_load, address, requests, clients, seconds)
         predicted = (before + alone(batch_speed, model, texts)) / 2
         rate = size * found.rate()
-        if clients == 64 and name == "":
+        if clients == 64 and name == _SINGLE:
             capacity = rate
         above = f"+{1000 * statistics.median(found.latencies) - 1000 * lone:.1f}" if clients == 1 else ""
         share = f"{100 * rate / predicted:.0f} %"
         rows.append(
             (name, clients, f"{rate:,.0f}", f"{predicted:,.0f}", share, found.latency(0.5), found.latency(0.99), above)
         )
-    columns = (
-        "load",
-        "clients",
-        "documents/s",
-        "`predict`, documents/s",
-        "share",
-        "p50 ms",
-        "p99 ms",
-        "p50 above in-process, ms",
-    )
-    table(f"{model.name}: throughput ({len(texts):,} documents)", columns, rows)
-    if annif is not None:
-        beside_annif(model, form, annif, seconds)
+    columns = ("Load", "Clients", "Documents/s", "`predict`, documents/s", "Share", "p50 ms", "p99 ms", "HTTP adds, ms")
+    table(columns, rows)
     return capacity
 
 
-def beside_annif(model: Path, form: Sequence[str], annif: str, seconds: float) -> None:
+def beside_annif(model: Path, texts: Sequence[str], annif: str, seconds: float) -> None:
     """Print the throughput of Annif and of the service, one after the other, twice."""
-    place = urllib.parse.urlsplit(annif)
+    form, place = forms(texts), urllib.parse.urlsplit(annif)
     there, requests = (place.hostname or "", place.port or 80), requests_of(place.path, form, FORM)
     rows = []
     for _ in range(2):
@@ -296,8 +287,7 @@ def beside_annif(model: Path, form: Sequence[str], annif: str, seconds: float) -
             rows.append(
                 (clients, f"{ours.rate():,.0f}", f"{other.rate():,.0f}", ratio, ours.latency(0.5), other.latency(0.5))
             )
-    columns = ("clients", "lightdxml, documents/s", "Annif, documents/s", "ratio", "p50 ms", "Annif, p50 ms")
-    table(f"{model.name}: beside Annif", columns, rows)
+    table(("Clients", "LightDXML, documents/s", "Annif, documents/s", "Ratio", "p50 ms", "Annif, p50 ms"), rows)
 
 
 def resident_mb(process: subprocess.Popen[str]) -> float:
@@ -313,13 +303,13 @@ def overload(model: Path, texts: Sequence[str], capacity: float, seconds: float)
         found = alone(open_load, address, requests, 2 * capacity, seconds)
         after = resident_mb(process)
     statuses = ", ".join(f"{count:,} × {status}" for status, count in sorted(found.statuses.items()))
-    columns = ("requests/s sent", "answers", "lost", "answered/s", "p50 ms", "p99 ms", "memory before → after, MB")
+    columns = ("Twice the capacity", "Answers", "Lost", "Accepted/s", "p50 ms", "p99 ms", "Memory before → after, MB")
     sent = (found.statuses.total() + found.lost) / seconds
     row = (
-        f"{sent:,.0f}", statuses, found.lost, f"{found.rate():,.0f}", found.latency(0.5), found.latency(0.99),
-        f"{before:,.0f} → {after:,.0f}",
+        f"{sent:,.0f} requests/s for {seconds:.0f} s", statuses, found.lost, f"{found.rate():,.0f}",
+        found.latency(0.5), found.latency(0.99), f"{before:,.0f} → {after:,.0f}",
     )  # fmt: skip
-    table(f"{model.name}: twice the capacity for {seconds:.0f} s", columns, [row])
+    table(columns, [row])
 
 
 def variants(model: Path, folder: Path) -> list[Path]:
@@ -364,12 +354,14 @@ def swaps(model: Path, texts: Sequence[str], count: int) -> None:
     statuses: Counter[int] = sum((one.statuses for one in results), Counter())
     shown = ", ".join(f"{number:,} × {status}" for status, number in sorted(statuses.items()))
     lost = sum(one.lost for one in results)
-    columns = ("exchanges", "seconds", "answers", "lost", "memory before → after, MB")
-    table(
-        f"{model.name}: models exchanged under load",
-        columns,
-        [(count, f"{seconds:.0f}", shown, lost, f"{before:,.0f} → {after:,.0f}")],
+    columns = (
+        "Models exchanged under the load of 8 clients",
+        "Seconds",
+        "Answers",
+        "Lost",
+        "Memory before → after, MB",
     )
+    table(columns, [(count, f"{seconds:.0f}", shown, lost, f"{before:,.0f} → {after:,.0f}")])
 
 
 def _until(stopped: object, address: tuple[str, int], requests: Sequence[bytes]) -> Iterator[Outcome]:
@@ -398,28 +390,36 @@ def idle(model: Path, texts: Sequence[str], seconds: float) -> None:
             rows.append((name, f"{found.rate():,.0f}", found.latency(0.5), found.latency(0.99), found.lost))
             for other in others:
                 other.close()
-    table(f"{model.name}: 8 clients beside idle ones", ("beside", "documents/s", "p50 ms", "p99 ms", "lost"), rows)
+    table(("8 clients beside", "Documents/s", "p50 ms", "p99 ms", "Lost"), rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("documents", type=Path)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("data", type=Path, help="the folder of the data sets")
+    parser.add_argument("out", type=Path, help="the folder for the model")
+    parser.add_argument("--model", type=Path, help="another model")
+    parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--overload", type=float, default=60.0)
     parser.add_argument("--swaps", type=int, default=200)
     parser.add_argument("--annif")
     given = parser.parse_args()
-    with gzip.open(given.documents, "rt", encoding="utf-8") as stream:
+    model = given.model or given.out / "eurlex57k"
+    if not model.exists():
+        train = [sys.executable, "-m", "lightdxml", "train", str(given.data / "eurlex57k"), "--model", str(model)]
+        subprocess.run(train, check=True)
+    with gzip.open(given.data / "eurlex57k" / "test.jsonl.gz", "rt", encoding="utf-8") as stream:
         documents = [json.loads(line) for line in stream]
     random.Random(1).shuffle(documents)
     texts = [f"{one.get('title', '')}\n{one['text']}" for one in documents[:4096]]
-    capacity = throughput(given.model, texts, given.seconds, given.annif)
+    if given.annif is not None:
+        beside_annif(model, texts, given.annif, given.seconds)
+        return
+    capacity = throughput(model, texts, given.seconds)
     if given.overload:
-        overload(given.model, texts, capacity, given.overload)
+        overload(model, texts, capacity, given.overload)
     if given.swaps:
-        swaps(given.model, texts, given.swaps)
-    idle(given.model, texts, given.seconds)
+        swaps(model, texts, given.swaps)
+    idle(model, texts, given.seconds)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m tests.faults [--kills 20] [--only NAMES] [--data FOLDER]`: print which guarantees held."""
+"""`python -m tests.faults [--kills 20] [--only NAMES] [--skip NAMES] [--data FOLDER]`: print which guarantees held."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20, help="how often to kill at random moments (default: 20)")
     parser.add_argument("--only", help="names of trials, separated by commas (default: all)")
+    parser.add_argument("--skip", default="", help="names of trials to leave out, separated by commas")
     parser.add_argument("--data", type=Path, help="a data set to train on (default: see-also)")
     arguments = parser.parse_args()
     failed = False
@@ -48,7 +49,8 @@ def main() -> None:
             clusters.full_memory,
         ):
             name = (trial.func if isinstance(trial, partial) else trial).__name__
-            if arguments.only is not None and name not in arguments.only.split(","):
+            chosen = arguments.only is None or name in arguments.only.split(",")
+            if not chosen or name in arguments.skip.split(","):
                 continue
             outcome = trial(lab)
             failed |= outcome.held != outcome.tried

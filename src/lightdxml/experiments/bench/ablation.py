@@ -111,16 +111,20 @@ def _defaults(sizes: Mapping[str, int]) -> dict[str, Any]:
 def write_reports(cells: Sequence[Cell], out: Path, command: str = "") -> list[Path]:
     """Write all cells as JSON and CSV, a table as Markdown, and one figure per data set; return the files."""
     by_data = grouped(cells)
-    parts = [f"## {data}\n\n{_table(groups)}" for data, groups in by_data.items()]
+    parts = [f"## {data}\n\n{section(groups)}" for data, groups in by_data.items()]
     parts += [f"```sh\n{command}\n```"] if command else []
     written = tables.write_files(cells, "\n\n".join(("# Ablation", *parts)) + "\n", out / "ablation")
-    for data, groups in by_data.items():
-        if found := curves(groups):
-            written.append(plot(found, out / f"ablation-{data}.png", _defaults(groups[0].cells[0]["sizes"])))
-    return written
+    drawn = [draw(groups, out / f"ablation-{data}.png") for data, groups in by_data.items()]
+    return [*written, *filter(None, drawn)]
 
 
-def _table(groups: Sequence[Group]) -> str:
+def draw(groups: Sequence[Group], path: Path) -> Path | None:
+    """Write the figure of one data set, if there is anything to draw."""
+    found = curves(groups)
+    return plot(found, path, _defaults(groups[0].cells[0]["sizes"])) if found else None
+
+
+def section(groups: Sequence[Group]) -> str:
     """Return a Markdown table of the variants, with the differences from the default in parentheses."""
     base = next((group for group in groups if group.method == _DEFAULT and group.done), None)
     rows = [

@@ -50,16 +50,20 @@ def page(cells: Sequence[Cell], command: str = "") -> str:
     """Return a Markdown page with the paper's table of each data set, the command that made it, and the settings."""
     parts = ["# The paper's main table"]
     for data, groups in grouped(cells).items():
-        known = _published(data)
-        marks = marks_of(known.values())
-        parts += [f"## {escaped(data)}", _table(groups, known, marks)]
-        notes = [f"✗ {escaped(cell['method'])}, {cell['status']}: {escaped(cell['message'])}"
-                 for group in groups for cell in group.rest]  # fmt: skip
-        notes += [f"{mark} Published, not measured here: {escaped(origin)}" for origin, mark in marks.items()]
-        parts += ["  \n".join(notes)] if notes else []
+        parts += [f"## {escaped(data)}", section(groups)]
     parts += ["\n".join(f"- {line}" for line in _LEGEND), conditions(cells, _HOW_TO_READ)]
     parts += [f"```sh\n{command}\n```"] if command else []
     return "\n\n".join((*parts, settings_list(cells)))
+
+
+def section(groups: Sequence[Group]) -> str:
+    """Return the paper's table of one data set, with its footnotes."""
+    known = _published(groups[0].data)
+    marks = marks_of(known.values())
+    notes = [f"✗ {escaped(cell['method'])}, {cell['status']}: {escaped(cell['message'])}"
+             for group in groups for cell in group.rest]  # fmt: skip
+    notes += [f"{mark} Published, not measured here: {escaped(origin)}" for origin, mark in marks.items()]
+    return "\n\n".join((_table(groups, known, marks), *(["  \n".join(notes)] if notes else [])))
 
 
 def _published(data: str) -> dict[str, Published]:

@@ -130,7 +130,16 @@ def summary(cells: Sequence[Cell], command: str = "") -> str:
 
 
 def page(groups: Sequence[Group]) -> str:
-    """Return a Markdown page of one data set.
+    """Return a Markdown page of one data set."""
+    cells = [cell for group in groups for cell in group.cells]
+    sizes = {"train": "training documents", "test": "test documents"}
+    listed = (f"{count:,} {sizes.get(name, escaped(name))}" for name, count in cells[0]["sizes"].items())
+    title = f"# {escaped(groups[0].data)}"
+    return "\n\n".join((title, ", ".join(listed) + ".", measurements(groups), conditions(cells))) + "\n"
+
+
+def measurements(groups: Sequence[Group]) -> str:
+    """Return the Markdown tables of one data set.
 
     The main table has the layout of the paper's. Published rows are below the measured ones and marked with †.
     """
@@ -145,8 +154,7 @@ def page(groups: Sequence[Group]) -> str:
     notes += [f"{mark} {escaped(origin)}" for origin, mark in marks.items()]
     if any("batch_ms" in one.values for one in known):
         notes.append("† Published times per query are in the column batch ms.")
-    cells = [cell for group in groups for cell in group.cells]
-    parts = [f"# {escaped(groups[0].data)}", _sizes(cells[0]["sizes"]), _table(_MAIN, groups, rows)]
+    parts = [_table(_MAIN, groups, rows)]
     parts += ["  \n".join(notes)] if notes else []
     done = [group for group in groups if group.done]
     if done:
@@ -157,7 +165,7 @@ def page(groups: Sequence[Group]) -> str:
         timed = [(name, values) for name, values in rows if "phases.M1" in values]
         parts += ["## Training seconds per module", _table(_SECONDS, modular, timed)]
         parts.append("M1 to M4 are the modules of the paper; other: phases that the paper does not have.")
-    return "\n\n".join((*parts, conditions(cells))) + "\n"
+    return "\n\n".join(parts)
 
 
 def marks_of(known: Iterable[Published]) -> dict[str, str]:
@@ -177,11 +185,6 @@ def conditions(cells: Sequence[Cell], columns: Sequence[str] = _HOW_TO_READ) -> 
     if any(cell["repeat"] for cell in cells):
         lines.append("Values are means over repeats, with the minimum and maximum in parentheses.")
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _sizes(sizes: dict[str, int]) -> str:
-    words = {"train": "training documents", "test": "test documents"}
-    return ", ".join(f"{count:,} {words.get(name, escaped(name))}" for name, count in sizes.items()) + "."
 
 
 def _table(

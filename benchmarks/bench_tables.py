@@ -1,0 +1,187 @@
+"""The measured tables that come from runs of `lightdxml bench`: what each needs, and how it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from lightdxml.experiments.bench import ablation, paper, tables
+from lightdxml.experiments.bench.results import Group
+from lightdxml.experiments.bench.tables import table
+
+# The results of a run, by data set and method.
+Groups = dict[str, dict[str, Group]]
+SETS = ("eurlex57k", "citeulike-t", "wordnet", "debian-relations", "delicious", "bibtex")
+SMALL = ("delicious", "bibtex")
+# Methods of most tables, with the names that people know.
+TITLES = {
+    "lightdxml": "**LightDXML**",
+    "lightdxml-fast": "**LightDXML, fast**",
+    "xr-linear": "XR-Linear ×3",
+    "xr-linear-1": "XR-Linear ×1",
+    "bonsai": "Bonsai",
+    "parabel": "Parabel",
+}
+PARTS = ("default", "without label tree", "without refit", "without linear view")
+P, PSP = ("P@1", "P@3", "P@5"), ("PSP@1", "PSP@3", "PSP@5")
+
+
+class BenchTable(NamedTuple):
+    """A table of some methods, or variants of one, on some data sets; `folder` tells the runs apart."""
+
+    text: Callable[[Groups], str]
+    sets: Sequence[str] = SETS
+    methods: Sequence[str] = tuple(TITLES)
+    folder: str = "bench"
+    options: Sequence[str] = ("--timeout", "30m")
+
+
+def three(group: Group, names: Sequence[str]) -> str:
+    """Return three measures, such as `66.54 / 49.59 / 40.72`."""
+    return " / ".join(f"{group.values[name].mean:.2f}" for name in names)
+
+
+def seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 20 else f"{value:.0f} s"
+
+
+def size(value: float) -> str:
+    return f"{value:.1f} MB" if value < 20 else f"{value:.0f} MB"
+
+
+def readme(groups: Groups) -> str:
+    """P@1, PSP@5 and seconds of training: one row per data set, one column per method."""
+    methods = ("lightdxml", "xr-linear", "bonsai", "parabel")
+    rows = []
+    for data, by_method in groups.items():
+        known = [by_method[method] for method in methods if method in by_method]
+        cells = []
+        for group in known:
+            text = f"{group.values['P@1'].mean:.1f} / {group.values['PSP@5'].mean:.1f}"
+            cells.append(f"{text}, {seconds(group.values['train_seconds'].mean)}")
+        rows.append([data, f"{known[0].cells[0]['sizes']['labels']:,}", *cells])
+    shown = [method for method in methods if method in next(iter(groups.values()))]
+    return table(["Data set", "Labels", *(TITLES[method] for method in shown)], rows)
+
+
+def summary(groups: Groups) -> str:
+    """All measures of six methods."""
+    rows = []
+    for data, by_method in groups.items():
+        sizes = next(iter(by_method.values())).cells[0]["sizes"]
+        for i, group in enumerate(by_method.values()):
+            first = [f"[{data}](results/{data}.md)", f"{sizes['train']:,}", f"{sizes['labels']:,}"]
+            values = group.values
+            costs = [seconds(values["train_seconds"].mean), size(values["size_mb"].mean)]
+            times = [f"{values[name].mean:.2f}" for name in ("batch_ms", "single_ms.p50")]
+            title = TITLES[group.method]
+            rows.append(
+                [*(first if i == 0 else ["", "", ""]), title, three(group, P), three(group, PSP), *costs, *times]
+            )
+    titles = ["Data set", "Documents", "Labels", "Method", "P@1 / 3 / 5", "PSP@1 / 3 / 5", "Training", "Model"]
+    return table([*titles, "ms per document", "single ms"], rows)
+
+
+def beside(ours: Group, others: Sequence[Group], timed: Group | None) -> tuple[list[str], int]:
+    """Return a row of `wins`, and the number of comparisons of accuracy that are won."""
+    lost, won = [], 0
+    for name in (*P, *PSP):
+        for other in others:
+            gap = round(ours.values[name].mean, 2) - round(other.values[name].mean, 2)
+            won += gap >= 0
+            if gap < 0:
+                lost.append(f"{name} **−{-gap:.2f}** against {TITLES[other.method]}")
+    ratios = []
+    if timed is not None:
+        ratio = ours.values["train_seconds"].mean / timed.values["train_seconds"].mean
+        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
+    for name in ("size_mb", "batch_ms"):
+        ratio = ours.values[name].mean / min(other.values[name].mean for other in others)
+        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
+    return [f"ahead in all but {', '.join(lost)}" if lost else "ahead in all", *ratios], won
+
+
+def wins(groups: Groups, method: str, peers: Sequence[str]) -> str:
+    """Compare a method with peers; the time is that beside the first of them."""
+    rows, won, of = [], 0, 0
+    for data, by_method in groups.items():
+        others = [by_method[peer] for peer in peers if peer in by_method]
+        row, n_won = beside(by_method[method], others, by_method.get(peers[0]))
+        rows.append([data, *row])
+        won, of = won + n_won, of + 6 * len(others)
+    known = [peer for peer in peers if peer in next(iter(groups.values()))]
+    titles = ["Data set", f"Accuracy against {', '.join(TITLES[peer] for peer in known)}"]
+    titles += [f"Time / {TITLES[peers[0]]}"] if peers[0] in known else []
+    titles += ["Size / smallest of them", "ms per document / fastest of them"]
+    # Words are on the left.
+    aligned = table(titles, rows).replace("|---|--:|", "|---|---|", 1)
+    return f"{aligned}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}."
+
+
+def results(groups: Groups) -> str:
+    """Everything that is measured on one data set."""
+    ((_, by_method),) = groups.items()
+    text = tables.measurements(list(by_method.values()))
+    phases = by_method["lightdxml"].done[0]["phases"]
+    longest = sorted((-took, name) for name, took in phases.items() if took >= 0.1 and name != "compile")
+    listed = ", ".join(f"{name} {-took:.1f}" for took, name in longest)
+    return f"{text}\n\nSeconds of `lightdxml` by phase: {listed}."
+
+
+def papers_table(groups: Groups) -> str:
+    """Methods of the paper's main table, on one data set."""
+    ((_, by_method),) = groups.items()
+    return paper.section(list(by_method.values()))
+
+
+def ablations(groups: Groups) -> str:
+    """Variants of the default on one data set."""
+    ((_, by_variant),) = groups.items()
+    return ablation.section(list(by_variant.values()))
+
+
+def seeds(groups: Groups) -> str:
+    """P@1 and PSP@5 of several seeds."""
+    rows = []
+    for data, by_method in groups.items():
+        cells = []
+        for group in by_method.values():
+            values = (group.values[name] for name in ("P@1", "PSP@5"))
+            cells.append(", ".join(f"{one.mean:.2f} ({one.low:.2f}–{one.high:.2f})" for one in values))
+        rows.append([data, *cells])
+    return table(["Data set", *(TITLES[method] for method in next(iter(groups.values())))], rows)
+
+
+def runs(groups: Groups) -> str:
+    """Versions of packages, and the settings of all methods."""
+    cells = [cell for by_method in groups.values() for group in by_method.values() for cell in group.cells]
+    versions = {name: version for cell in cells for name, version in cell["versions"].items() if version != "none"}
+    listed = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    return f"**Versions.** {listed}. The suffix is a checksum of the source.\n\n{tables.settings_list(cells).rstrip()}"
+
+
+def known_methods(data: str) -> tuple[str, ...]:
+    """Return the methods of the page of a data set. The time of fastText grows with documents × labels."""
+    return (*TITLES, "plt", "ova", "knn", *(("fasttext",) if data in SMALL else ()))
+
+
+BENCH: dict[str, BenchTable] = {
+    "readme": BenchTable(readme, methods=("lightdxml", "xr-linear", "bonsai", "parabel")),
+    "summary": BenchTable(summary),
+    "wins and losses": BenchTable(partial(wins, method="lightdxml", peers=("xr-linear", "bonsai", "parabel"))),
+    "wins and losses of fast": BenchTable(partial(wins, method="lightdxml-fast", peers=("xr-linear-1",))),
+    **{f"results {data}": BenchTable(results, [data], known_methods(data)) for data in SETS},
+    **{
+        f"ablation {data}": BenchTable(
+            ablations,
+            [data],
+            [one.name for one in ablation.variants() if data in SMALL or one.name in PARTS],
+            "ablation",
+        )
+        for data in SETS
+    },
+    "seeds": BenchTable(seeds, SMALL, ("lightdxml", "bonsai", "parabel"), "seeds", ("--repeat", "5")),
+    **{f"paper {data}": BenchTable(papers_table, [data], paper.METHODS) for data in SETS},
+    "runs": BenchTable(runs, methods=tuple(dict.fromkeys((*known_methods("bibtex"), *paper.METHODS)))),
+}
