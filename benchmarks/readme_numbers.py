@@ -65,16 +65,24 @@ PRINTED = {
 }
 
 
-def cells(wanted: BenchTable, data: Path, out: Path) -> Groups:
-    """Run `lightdxml bench` for a table, and return its results in the order of the table."""
-    methods = [name for name in wanted.methods if "LIGHTDXML_PECOS" in os.environ or not name.startswith("xr-linear")]
-    arguments = ["ablate", "--only"] if wanted.folder == "ablation" else ["--methods"]
-    arguments += [",".join(methods), "--data", ",".join(str(data / name) for name in wanted.sets)]
-    arguments += ["--ngrams", "1", "--out", str(out / wanted.folder), *wanted.options]
+def methods_of(table: BenchTable) -> list[str]:
+    """Return the methods of a table that can run here."""
+    return [name for name in table.methods if "LIGHTDXML_PECOS" in os.environ or not name.startswith("xr-linear")]
+
+
+def bench(table: BenchTable, data: Path, out: Path) -> None:
+    """Run `lightdxml bench` for a table."""
+    arguments = ["ablate", "--only"] if table.folder == "ablation" else ["--methods"]
+    arguments += [",".join(methods_of(table)), "--data", ",".join(str(data / name) for name in table.sets)]
+    arguments += ["--ngrams", "1", "--out", str(out / table.folder), *table.options]
     subprocess.run([sys.executable, "-m", "lightdxml", "bench", *arguments], check=True, stdout=sys.stderr)
-    found = grouped(results.read(out / wanted.folder / "cells"))
-    known = {name: {group.method: group for group in found[name]} for name in wanted.sets}
-    return {name: {method: by_method[method] for method in methods} for name, by_method in known.items()}
+
+
+def cells(table: BenchTable, out: Path) -> Groups:
+    """Return the results for a table, in its order."""
+    found = grouped(results.read(out / table.folder / "cells"))
+    known = {name: {group.method: group for group in found[name]} for name in table.sets}
+    return {name: {method: by_method[method] for method in methods_of(table)} for name, by_method in known.items()}
 
 
 def printed(wanted: Printed, data: Path, out: Path) -> str:
@@ -89,8 +97,10 @@ def measured(name: str, data: Path, out: Path) -> str:
     """Return the text of a table, with a line that says how it was measured; what is in `out` is not measured again."""
     file = out / "tables" / f"{name}.md"
     if not file.exists():
+        claim(out)
         if name in BENCH:
-            text, command = BENCH[name].text(cells(BENCH[name], data, out)), f'benchmarks/readme_numbers.py "{name}"'
+            bench(BENCH[name], data, out)
+            text, command = BENCH[name].text(cells(BENCH[name], out)), f'benchmarks/readme_numbers.py "{name}"'
         else:
             text, command = printed(PRINTED[name], data, out), PRINTED[name].command.format(data="DATA", out="OUT")
         day = datetime.datetime.now(datetime.timezone.utc).date()
@@ -101,7 +111,7 @@ def measured(name: str, data: Path, out: Path) -> str:
 
 
 def claim(out: Path) -> None:
-    """Make `out` the folder of this state of the code, or refuse it if it belongs to another one."""
+    """Make `out` the folder of this state of the code; raise if it belongs to another one."""
     code = machine.versions()["lightdxml"]
     if not (out / "code").exists():
         (out / "tables").mkdir(parents=True, exist_ok=True)
@@ -132,14 +142,14 @@ def write(name: str, text: str) -> None:
     page.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")
 
 
-def draw(name: str, data: Path, out: Path) -> None:
+def draw(name: str, out: Path) -> None:
     """Draw the pictures that belong to a table."""
     if name == "summary":
-        known = [group.cells for by_method in cells(BENCH[name], data, out).values() for group in by_method.values()]
+        known = [group.cells for by_method in cells(BENCH[name], out).values() for group in by_method.values()]
         for picture in plots.write_all([cell for some in known for cell in some], out):
             shutil.copy(picture, PICTURES / f"bench-{picture.name}")
     elif name in (f"ablation {small}" for small in SMALL):
-        ((small, by_variant),) = cells(BENCH[name], data, out).items()
+        ((small, by_variant),) = cells(BENCH[name], out).items()
         groups = list(by_variant.values())
         ablation.draw(groups, PICTURES / f"bench-ablation-{small}.png")
     elif name == "growth":
@@ -161,7 +171,6 @@ def main() -> None:
         return
     if unknown := [name for name in given.names if name not in BENCH and name not in PRINTED]:
         parser.error(f"no table is called {', '.join(unknown)}: see --list")
-    claim(given.out)
     for name in given.names:
         if name == "annif" and "LIGHTDXML_ANNIF" not in os.environ:
             print("annif: left out, LIGHTDXML_ANNIF is not set", file=sys.stderr)
@@ -169,7 +178,7 @@ def main() -> None:
         text = measured(name, given.data, given.out.absolute())
         if given.write:
             write(name, text)
-            draw(name, given.data, given.out)
+            draw(name, given.out)
         else:
             print(f"{name}\n\n{text}\n", flush=True)
 
