@@ -269,8 +269,11 @@ def learning_kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
     origin, model = lab.taught("pupil-origin"), lab.folder / "pupil"
     undisturbed = shutil.copytree(origin, lab.folder / "undisturbed")
     start = time.monotonic()
-    assert lab.learn(undisturbed, lesson).wait() == 0
-    seconds = time.monotonic() - start
+    child = lab.learn(undisturbed, lesson)
+    wait_for(lambda: not child.is_running or any(lab.folder.glob(".undisturbed.*.part")))
+    writing_starts = time.monotonic()
+    assert child.wait() == 0
+    end = time.monotonic()
     expected = _versions(undisturbed)
     killed = held = writing = after = 0
     while killed < times:
@@ -282,9 +285,9 @@ def learning_kills(lab: Lab, times: int = 20, seed: int = 0) -> Outcome:
         # Writing takes a small part of the time: every second lesson is killed then.
         if killed % 2:
             wait_for(lambda child=child: not child.is_running or any(lab.folder.glob(".pupil.*.part")))  # type: ignore[misc]
-            time.sleep(rng.uniform(0, 0.2))
+            time.sleep(rng.uniform(0, end - writing_starts))
         else:
-            time.sleep(rng.uniform(0, seconds))
+            time.sleep(rng.uniform(0, end - start))
         if not child.is_running:
             continue
         child.send(signal.SIGKILL)
