@@ -2,7 +2,7 @@
 
 Prints, on the test part of each data set: the expected calibration error (ECE) of the first five labels, with the
 log-odds of the blend as they are and calibrated; the micro-F1 of labels above the automatic threshold; precision and
-recall at the threshold for a precision of 90 %. `--logistic` adds, for one data set, the micro-F1 of scikit-learn's
+recall at the threshold for a precision of 90%. `--logistic` adds, for one data set, the micro-F1 of scikit-learn's
 one-vs-rest logistic regression on the same features, with C from 0.1 to 100 chosen by three-fold cross-validation on
 the training part. FOLDER holds one folder per data set. Each set has a process of its own.
 """

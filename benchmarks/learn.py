@@ -1,9 +1,9 @@
 """Learning against training on everything: `python benchmarks/learn.py [SET ...] [--data FOLDER]`.
 
-The first 80 % of the training documents of each set are trained, and the rest is learned in ten steps: with the
+The first 80% of the training documents of each set are trained, and the rest is learned in ten steps: with the
 training data kept, and without. Labels are given as names, so that a label exists from its first document on. Prints P
-and PSP on the test part, recall@5 of labels that are new in the steps, P on documents of the first 80 % (what is
-forgotten), and seconds: of the full training, of 1 % of the documents, and of one document, in memory and on disk.
+and PSP on the test part, recall@5 of labels that are new in the steps, P on documents of the first 80% (what is
+forgotten), and seconds: of the full training, of 1% of the documents, and of one document, in memory and on disk.
 `--seeds` repeats trainings and takes means. `--only` measures accuracy or times alone. `--plot` draws P@1 and PSP@5
 over the steps. FOLDER holds one folder per data set.
 """
@@ -31,7 +31,7 @@ from lightdxml.metrics import evaluate, inverse_propensity
 
 SETS = ("bibtex", "delicious", "citeulike-t", "debian-relations", "wordnet", "eurlex57k")
 STEPS, SHARE, CUTS = 10, 0.8, (1, 3, 5)
-# Documents of the first 80 % on which forgetting is measured.
+# Documents of the first 80% on which forgetting is measured.
 EARLIER = 3000
 
 
@@ -135,7 +135,7 @@ def mean(found: list[dict[str, float]]) -> dict[str, float]:
 
 
 def timings(name: str, folder: Path) -> dict[str, float]:
-    """Return seconds of the full training, of 1 % of the documents, and of one document in memory and on disk.
+    """Return seconds of the full training, of 1% of the documents, and of one document in memory and on disk.
 
     Medians, once compiled.
     """
@@ -143,10 +143,10 @@ def timings(name: str, folder: Path) -> dict[str, float]:
     whole = data.train(len(data.data.train), keep=False)[1]
     model, _ = data.train(data.cut, keep=True)
     n = len(data.data.train) // 100
-    found: dict[str, list[float]] = {"1 %": [], "one": [], "one, on disk": []}
+    found: dict[str, list[float]] = {"1%": [], "one": [], "one, on disk": []}
     at = data.cut
     for _ in range(4):
-        for key, size in (("1 %", n), ("one", 1)):
+        for key, size in (("1%", n), ("one", 1)):
             X, labels, ids = data.part(at, at + size)
             at += size
             _, seconds = timed(lambda X=X, labels=labels, ids=ids: model.learn(X, labels, ids=ids))
@@ -188,7 +188,7 @@ def plot(curves: dict[str, dict[str, list[dict[str, float]]]], ends: dict[str, d
                 axis.set_xticks(range(0, STEPS + 1, 2))
                 axis.set_title(f"{name}, {measure}", fontsize=9)
         axes[0][0].legend(fontsize=7)
-        figure.supxlabel("steps of 2 % of the documents", fontsize=9)
+        figure.supxlabel("steps of 2% of the documents", fontsize=9)
         figure.tight_layout()
         figure.savefig(file, dpi=120)
 
@@ -219,7 +219,7 @@ def accuracy(names: list[str], folder: Path, seeds: range, file: Path | None) ->
         for kind, keep in {"training data kept": True, "from the weights": False}.items():
             runs = [alone(learned, name, folder, keep, seed) for seed in seeds]
             curves[name][kind] = [mean(list(step)) for step in zip(*runs, strict=True)]
-        print(row(f"{name}, 80 %", next(iter(curves[name].values()))[0]))
+        print(row(f"{name}, 80%", next(iter(curves[name].values()))[0]))
         for kind, curve in curves[name].items():
             print(row(f"{name}, learned, {kind}", curve[-1]))
         print(row(f"{name}, trained on all", ends[name]), flush=True)
@@ -229,11 +229,11 @@ def accuracy(names: list[str], folder: Path, seeds: range, file: Path | None) ->
 
 def times(names: list[str], folder: Path) -> None:
     """Print seconds and shares of the full training."""
-    print("\n| Data set | Full training | 1 % of the documents | Share | One document | One document, on disk |")
+    print("\n| Data set | Full training | 1% of the documents | Share | One document | One document, on disk |")
     print("|---|--:|--:|--:|--:|--:|", flush=True)
     for name in names:
         found = alone(timings, name, folder)
-        cells = [f"{found['full']:.1f} s", f"{found['1 %']:.2f} s", f"{100 * found['1 %'] / found['full']:.1f} %"]
+        cells = [f"{found['full']:.1f} s", f"{found['1%']:.2f} s", f"{100 * found['1%'] / found['full']:.1f}%"]
         print(f"| {name} | {' | '.join(cells)} | {found['one']:.2f} s | {found['one, on disk']:.2f} s |", flush=True)
 
 

@@ -262,7 +262,7 @@ def throughput(model: Path, texts: Sequence[str], seconds: float) -> float:
         if clients == 64 and name == _SINGLE:
             capacity = rate
         above = f"+{1000 * statistics.median(found.latencies) - 1000 * lone:.1f}" if clients == 1 else ""
-        share = f"{100 * rate / predicted:.0f} %"
+        share = f"{100 * rate / predicted:.0f}%"
         rows.append(
             (name, clients, f"{rate:,.0f}", f"{predicted:,.0f}", share, found.latency(0.5), found.latency(0.99), above)
         )

@@ -24,7 +24,7 @@ def test_long_phases_print_a_line_every_half_minute(capsys: pytest.CaptureFixtur
             bar.advance(100, loss=0.25)
     assert capsys.readouterr().err.splitlines() == [
         "epoch 1: started",
-        "epoch 1: 50 % in 35 s, 35 s left  loss 0.25",
+        "epoch 1: 50% in 35 s, 35 s left  loss 0.25",
         "epoch 1: done in 70.0 s  loss 0.25",
     ]
 

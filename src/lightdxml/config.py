@@ -64,7 +64,7 @@ class Config:
     precision: str = setting("float16", "Floating-point type of the stored model.", choices=("float16", "float32"))
     validation_fraction: float = setting(
         0.05,
-        "Fraction of training documents held out to choose weights and epoch, without a dev part.",
+        "Fraction of training documents held out to choose weights and epoch, if there is no dev part.",
         low=0,
         high=0.5,
     )

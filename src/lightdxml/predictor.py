@@ -147,7 +147,7 @@ class Predictor:
         threshold
             The probability from which a label is predicted: a number, or a measure for which validation documents have
             shown the best one. `"auto"` and `"micro-f1"` are for F1 over all predictions, `"macro-f1"` for the mean F1
-            of labels, `"samples-f1"` for the mean F1 of documents, and `"precision=0.9"` for a precision of 90 %.
+            of labels, `"samples-f1"` for the mean F1 of documents, and `"precision=0.9"` for a precision of 90%.
         by_frequency
             Choose a threshold for each group of labels of about the same frequency, instead of one for all.
         tail
@@ -200,7 +200,7 @@ class Predictor:
         _check_k(k)
         check_tail(tail)
         if by_frequency and threshold is None:
-            raise ValueError("by_frequency is for thresholds: give a threshold such as 'auto', too")
+            raise ValueError("by_frequency needs a threshold: give one, such as 'auto', too")
         least = None if threshold is None else label_thresholds(self.model, threshold, by_frequency)
         allowed = allowed_labels(self.model, include, exclude)
         with parallel.use_threads(threads_of(self.n_jobs)):

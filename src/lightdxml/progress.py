@@ -67,7 +67,7 @@ class _Lines:
         if now - self.last >= _BETWEEN_LINES and self.done < self.total:
             share, seconds = self.done / self.total, now - self.start
             left = f", {seconds / share - seconds:,.0f} s left" if share else ""
-            self.say(f"{self.name}: {100 * share:.0f} % in {seconds:,.0f} s{left}  {_shown(figures)}".rstrip())
+            self.say(f"{self.name}: {100 * share:.0f}% in {seconds:,.0f} s{left}  {_shown(figures)}".rstrip())
             self.last = now
 
     def end(self) -> None:
@@ -139,7 +139,7 @@ def _columns() -> tuple[str | ProgressColumn, ...]:
     return (
         "{task.description}",
         BarColumn(bar_width=16),
-        "{task.percentage:>3.0f} %",
+        "{task.percentage:>3.0f}%",
         _Speed(),
         TimeElapsedColumn(),
         "left",

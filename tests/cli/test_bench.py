@@ -63,7 +63,7 @@ def test_wrong_options_are_explained(tmp_path: Path, source: Path, changed: dict
 
 
 def test_the_papers_table_has_methods_of_its_own(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="--paper has methods of its own"):
+    with pytest.raises(ValueError, match="--paper runs the methods of the paper"):
         run("bench", "--data", source, "--paper", "--methods", "knn", "--out", tmp_path / "out")
 
 

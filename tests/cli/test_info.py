@@ -76,6 +76,12 @@ def test_compress_refuses_what_would_not_become_smaller(tmp_path: Path, model: P
     assert not (tmp_path / "same").exists()
 
 
+def test_compress_says_that_a_model_has_no_embeddings(tmp_path: Path) -> None:
+    LightDXML("fast").fit(TEXTS, NAMES).save(tmp_path / "fast")
+    with pytest.raises(ValueError, match="int8 would not make .* smaller: it has no embeddings to quantize"):
+        run("compress", tmp_path / "fast", tmp_path / "small")
+
+
 def test_compress_keeps_the_original(tmp_path: Path, model: Path) -> None:
     with pytest.raises(ValueError, match="is the model itself: choose another folder"):
         run("compress", model, model)

@@ -77,7 +77,7 @@ def test_learn_teaches_a_model_new_labels_and_shows_what_has_changed(pets: Path,
 def test_a_document_of_the_same_id_is_corrected(pets: Path, tmp_path: Path) -> None:
     again = written(tmp_path / "x.jsonl", [{**HORSES[0], "id": "d0"}])
     shown = run("learn", pets, again, "--out", tmp_path / "new")
-    assert "they replace documents of the same id" in shown
+    assert "they replace documents with the same id" in shown
     assert "P@1" not in shown, "what the model was taught says nothing about new documents"
     found = json.loads(run("learn", pets, again, "--json"))
     assert (found["step"], found["documents"], found["corrected"], found["new_labels"]) == (1, 1, 1, 1)
@@ -98,7 +98,7 @@ def test_the_training_part_of_a_folder_is_learned_as_the_model_reads_data(tmp_pa
     (tmp_path / "more" / "test.csv").write_text("body,tags\na cow,cow\n")
     result = run_process("learn", tmp_path / "pets", tmp_path / "more", "--n-jobs", 1)
     assert result.returncode == 0
-    lost = "the model does not keep its training data: earlier documents are known only by its weights, so known labels"
+    lost = "the model does not keep its training data: it knows earlier documents only through its weights, so known"
     assert [line for line in result.stderr.splitlines() if line.startswith(lost)]
     assert load(tmp_path / "pets").classes_.tolist() == ["cat", "dog", "horse"]
 
@@ -159,7 +159,7 @@ def test_rollback_goes_one_step_back_or_to_a_step(pets: Path, horses: Path, monk
     run("learn", pets, horses)
     run("forget", "retire", pets, "cat")
     run("forget", "retire", pets, "dog")
-    assert f"The model in {pets} is that after step 2, with the same bits." in run("rollback", pets)
+    assert f"The model in {pets} is back at step 2, bit for bit." in run("rollback", pets)
     with pytest.raises(ValueError, match=r"cannot go back to step 5 \(possible: 0 to 1\)"):
         run("rollback", pets, "--to", 5)
     monkeypatch.setattr("lightdxml.learning.folder.__version__", "0.0.9")
@@ -176,7 +176,7 @@ def test_a_full_training_that_is_due_is_said_with_its_command(pets: Path, tmp_pa
     )
     assert "74% of the documents were learned after training" in due
     command = f"lightdxml train DATA --model {pets} --discard-lessons --keep-training-data --preset fast"
-    assert f"With these documents in DATA: {command}" in shown.splitlines()
+    assert f"Add these documents to DATA, and train: {command}" in shown.splitlines()
     assert f"  lightdxml history {pets} --export learned.jsonl" in shown.splitlines()
     assert "training is due" in run("info", pets)
 
@@ -219,8 +219,8 @@ ERRORS = {
     "no model to go back": (("rollback", "nothing"), "nothing is not a model: there is no such folder"),
     "a file": (("learn", "{horses}", "{horses}"), "is not a model: it is a file"),
     "a folder": (("rollback", "{folder}"), "is not a model: it has no manifest.json"),
-    "within itself": (("learn", "{pets}", "{horses}", "--out", "{pets}/sub"), "sub lies in the model"),
-    "features": (("learn", "{pets}", "{features}"), " has 5 features, and {pets} takes texts: give documents as in"),
+    "within itself": (("learn", "{pets}", "{horses}", "--out", "{pets}/sub"), "sub is inside the folder of the model"),
+    "features": (("learn", "{pets}", "{features}"), " has 5 features, but {pets} takes texts: give documents like"),
     "no data": (("learn", "{pets}", "nothing"), "nothing: found no file or data set with this name"),
     "no label": (("forget", "retire", "{pets}", "cow"), "the model has no label 'cow': check its name or URI"),
     "itself": (("forget", "merge", "{pets}", "cat", "cat"), "a label cannot be merged with itself: give two labels"),
@@ -292,7 +292,7 @@ def test_a_lesson_that_is_given_twice_by_mistake_is_noticed(
     run("learn", pets, data)
     assert lines == []
     run("learn", pets, data)
-    assert [line.startswith("most of these documents were learned before, and count twice now") for line in lines] == [
+    assert [line.startswith("most of these documents were learned before and now count twice") for line in lines] == [
         True
     ]
 
@@ -311,7 +311,7 @@ def test_retired_labels_of_new_documents_are_named(pets: Path, tmp_path: Path) -
 
 
 def test_documents_that_were_learned_are_exported_as_train_and_learn_read_them(pets: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has learned no documents since training that could be written"):
+    with pytest.raises(ValueError, match="has learned no documents since training: there is nothing to export"):
         run("history", pets, "--export", tmp_path / "none.jsonl")
     folder = ModelFolder(pets)
     folder.learn(["a neighing horse"] * 3, [["horse"]] * 3, ids=["h0", "h1", "h2"])
@@ -335,7 +335,7 @@ def test_documents_that_were_learned_are_exported_as_train_and_learn_read_them(p
     assert learned.labels == [["horse"], ["horse"], ["horse", "mule"], ["cow"]]
     assert (learned.ids, len(learned), repr(learned)) == (["h2", "h1", "", "h0"], 4, "<Lessons: 4 documents, 6 labels>")
     assert json.loads(run("learn", pets, target, "--json"))["corrected"] == 3
-    with pytest.raises(ValueError, match=r"learned\.jsonl is there already: choose another name"):
+    with pytest.raises(ValueError, match=r"learned\.jsonl already exists: choose another name"):
         run("history", pets, "--export", target)
 
 
@@ -357,7 +357,7 @@ def test_features_that_were_learned_are_exported_as_train_and_learn_read_them(tm
     assert json.loads(run("learn", tmp_path / "model", tmp_path / "learned", "--json"))["new_labels"] == 0
     other = tmp_path / "other.txt"
     other.write_text("1 5 2\n0 1:1\n")
-    wrong = f"has 5 features, and .*model takes {X.shape[1]:,} features: give documents as in its training"
+    wrong = f"has 5 features, but .*model takes {X.shape[1]:,} features: give documents like those of its training"
     with pytest.raises(ValueError, match=wrong):
         run("learn", tmp_path / "model", other)
 
@@ -383,7 +383,10 @@ def test_documents_of_steps_before_the_whole_model_was_changed_are_said_to_be_lo
     assert ModelFolder(tmp_path / "saved").learned().lost == [1, 2]
     result = run_process("history", tmp_path / "saved", "--export", tmp_path / "learned.jsonl", "--json")
     assert json.loads(result.stdout) == {"file": str(tmp_path / "learned.jsonl"), "documents": 1, "lost_steps": [1, 2]}
-    assert "the journal has no documents of steps 1, 2: the whole model was changed or saved again" in result.stderr
+    assert (
+        "the journal no longer has the documents of steps 1, 2: the whole model was changed or saved again"
+        in result.stderr
+    )
 
 
 def test_a_training_does_not_replace_a_model_that_has_learned_unless_it_is_told_so(
@@ -415,7 +418,7 @@ def test_a_model_that_learns_during_a_training_stays(
 
     monkeypatch.setattr(train, "_fit", fit_and_learn)
     with pytest.raises(
-        ValueError, match=r"pets has learned during this training, and stays: the new model is in .*pets-1$"
+        ValueError, match=r"pets has learned during this training and was kept: the new model is in .*pets-1$"
     ):
         run("train", documents, "--model", pets, "--preset", "fast", "--force")
     assert ModelFolder(pets).journal.step == 1
@@ -457,7 +460,7 @@ def test_history_shows_p1_of_lessons_with_enough_documents(pets: Path, tmp_path:
 def test_gaps_are_said_after_the_input_was_checked_and_documents_are_named(pets: Path, tmp_path: Path) -> None:
     rows = [{"id": f"e{i}", "text": "", "labels": ["cat"]} for i in range(5)]
     result = run_process("learn", pets, written(tmp_path / "x.jsonl", [*HORSES, *rows]))
-    said = "5 of 9 documents are empty (e0, e1, e2, …): they were learned all the same"
+    said = "5 of 9 documents are empty (e0, e1, e2, …): they were learned anyway"
     assert result.stderr.splitlines() == [said]
     features = tmp_path / "features.txt"
     features.write_text("2 5 2\n0 1:1\n0 \n")

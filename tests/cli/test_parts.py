@@ -91,7 +91,7 @@ def test_another_systems_scores_are_found_by_the_place_in_all_documents(folder: 
 
 @pytest.mark.parametrize("part", ["0/8", "9/8", "3", "1/0", "-1/2"])
 def test_what_is_no_part_is_refused(folder: Path, part: str) -> None:
-    with pytest.raises(ValueError, match="is no part: write 1/8 for the first of eight"):
+    with pytest.raises(ValueError, match="is not a part: write 1/8 for the first of eight"):
         predict(folder, "named.jsonl", f"--part={part}")
 
 
@@ -102,7 +102,7 @@ def test_options_that_do_not_go_together_are_refused(folder: Path, tmp_path: Pat
         predict(folder, "named.jsonl", "--parts", 3)
     with pytest.raises(ValueError, match="--part is for jobs without Ray"):
         predict(folder, "named.jsonl", "--part", "1/2", "--ray", "local")
-    with pytest.raises(ValueError, match="give a folder for them as --out"):
+    with pytest.raises(ValueError, match="give a folder as --out"):
         predict(folder, "named.jsonl", "--ray", "local")
 
 
@@ -134,13 +134,13 @@ def test_with_a_train_part_rare_labels_are_measured(folder: Path, tmp_path: Path
 def test_predictions_for_other_documents_are_refused(folder: Path, tmp_path: Path) -> None:
     predict(folder, "plain.jsonl", "--part", "1/2", "--out", tmp_path / "half.jsonl")
     predict(folder, "named.jsonl", "--part", "1/2", "--out", tmp_path / "named.jsonl")
-    with pytest.raises(ValueError, match="has 11 predictions without ids, and the data 23 documents"):
+    with pytest.raises(ValueError, match="has 11 predictions without ids, but the data has 23 documents"):
         run("evaluate", tmp_path / "half.jsonl", folder / "plain.jsonl")
     with pytest.raises(ValueError, match="has no predictions for 12 of 23 documents, such as 'd11'"):
         run("evaluate", tmp_path / "named.jsonl", folder / "named.jsonl")
-    with pytest.raises(ValueError, match="has ids of documents, and the data has none"):
+    with pytest.raises(ValueError, match="has ids of documents, but the data has none"):
         run("evaluate", tmp_path / "named.jsonl", folder / "plain.jsonl")
-    with pytest.raises(ValueError, match="other options need a model"):
+    with pytest.raises(ValueError, match="leave out options that need a model"):
         run("evaluate", tmp_path / "half.jsonl", folder / "plain.jsonl", "--grid")
     (tmp_path / "text").write_text("cat 0.9\n")
     with pytest.raises(DataError, match="expected predictions as `lightdxml predict --to jsonl`"):

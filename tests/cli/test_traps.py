@@ -39,14 +39,14 @@ def commands(text: str) -> list[list[str]]:
 
 def test_measuring_on_training_documents_is_said_loudly(folder: Path) -> None:
     shown = run_process("evaluate", folder / "model", folder / "my data.csv", "--separator", "/", "--json")
-    assert "warning: the model was trained on 100 % of these 60 documents, the measures are too high" in shown.stderr
+    assert "warning: the model was trained on 100% of these 60 documents, so the metrics are too high" in shown.stderr
     assert json.loads(shown.stdout)["trained_on_share"] == 1
 
 
 def test_the_report_says_it_too(folder: Path, tmp_path: Path) -> None:
     data, out = folder / "my data.csv", tmp_path / "report.html"
     shown = run_process("report", folder / "model", "--data", data, "--separator", "/", "--out", out)
-    assert "warning: the model was trained on 100 % of these 60 documents" in shown.stderr
+    assert "warning: the model was trained on 100% of these 60 documents" in shown.stderr
     assert out.resolve().as_uri() in shown.stdout
 
 
@@ -73,7 +73,7 @@ def test_documents_that_are_new_are_not_warned_of(folder: Path, tmp_path: Path) 
 def test_a_few_training_documents_among_others_are_counted(folder: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "some.csv", [*ROWS[:3], *(row.replace("number", "Nr") for row in ROWS[3:])])
     shown = run_process("evaluate", folder / "model", data, "--separator", "/")
-    assert "trained on 5 % of these 60 documents" in shown.stderr
+    assert "trained on 5% of these 60 documents" in shown.stderr
     assert "data split" not in shown.stderr
 
 
@@ -86,7 +86,7 @@ def test_a_model_of_features_knows_its_documents(tmp_path: Path) -> None:
     save_npz(tmp_path / "data" / "Y.trn.npz", Y)
     run("train", tmp_path / "data", "--model", tmp_path / "model", "--dense", "never")
     shown = run_process("evaluate", tmp_path / "model", tmp_path / "data")
-    assert "trained on 100 % of these 60 documents" in shown.stderr
+    assert "trained on 100% of these 60 documents" in shown.stderr
 
 
 def test_training_shows_an_interval_and_never_suggests_its_own_file(
@@ -94,9 +94,9 @@ def test_training_shows_an_interval_and_never_suggests_its_own_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shown = run("train", folder / "my data.csv", "--model", "my model", "--separator", "/")
-    assert "On 12 held-out documents: P@1 " in shown
-    assert "(95 % confidence: " in shown
-    assert "The weights of the views were fitted to them" in shown
+    assert "On 12 held-out training documents: P@1 " in shown
+    assert "(95% confidence interval: " in shown
+    assert "They also decided how much each part of the model counts" in shown
     assert "evaluate" not in shown
     split, predict = commands(shown)
     run(*split)
@@ -117,7 +117,7 @@ def test_too_few_documents_to_hold_some_out_are_called_training_documents(tmp_pa
     data = write(tmp_path / "few.csv", ROWS[:12])
     shown = run("train", data, "--model", tmp_path / "model", "--separator", "/")
     assert "On 12 training documents: P@1 " in shown
-    assert "None were held out: expect much less on others." in shown
+    assert "No documents were held out: expect much less on other documents." in shown
 
 
 def test_a_model_is_replaced_only_by_force(folder: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_evaluate_shows_the_most_confident_documents_first_and_what_is_missed(fo
     shown = run("evaluate", folder / "model", write(tmp_path / "d.csv", rows), "--separator", "/")
     examples = shown.partition("The 3 most confident of 9 documents:\n")[2]
     assert examples.startswith("- cat cat cat")
-    first, _, others = examples.partition("documents at even distances, as they come:\n")
+    first, _, others = examples.partition("more documents, evenly spaced:\n")
     assert first.count("1 of 1 found: ✓ cat ") == 3
     assert others.startswith("- the animal\n")
     assert "missed: " in others

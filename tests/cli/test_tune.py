@@ -86,7 +86,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(folder: Path) -> None:
         process.send_signal(signal.SIGINT)
         shown = process.stderr.read()
     assert process.returncode == 130
-    assert "trials are in tune.db; go on with: lightdxml" in shown
+    assert "trials are in tune.db; continue with: lightdxml" in shown
     assert "Traceback" not in shown
     done = int(shown.split("stopped; ")[1].split()[0])
     assert json.loads((folder / "preset.json").read_text())["about"]["trials"]["done"] >= 2

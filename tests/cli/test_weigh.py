@@ -68,7 +68,7 @@ def test_a_file_of_documents_can_choose_a_weight_but_test_documents_cannot(folde
     assert "Best weight" in run("weigh", folder / "model", test, "--with", scores)
     for part in ("train", "test"):
         (tmp_path / f"{part}.jsonl").write_text((folder / "data" / f"{part}.jsonl").read_text("utf-8"), "utf-8")
-    with pytest.raises(ValueError, match="has no dev part, and test documents choose no weights"):
+    with pytest.raises(ValueError, match="has no dev part, and test documents must not choose a weight"):
         run("weigh", folder / "model", tmp_path, "--with", scores)
 
 
@@ -106,7 +106,7 @@ def test_a_weight_is_chosen_under_rules(folder: Path) -> None:
 
 def test_scores_of_other_documents_are_refused(folder: Path) -> None:
     options = ("--with", folder / "dev-scores.jsonl", "--with-weight", 0.5)
-    with pytest.raises(ValueError, match="has none of the 40 documents: check that it has their ids"):
+    with pytest.raises(ValueError, match="has none of the 40 documents: check that the ids are the same"):
         run("evaluate", folder / "model", folder / "data", *options)
 
 

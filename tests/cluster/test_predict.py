@@ -59,7 +59,7 @@ def test_an_error_of_a_worker_is_one_sentence_and_other_parts_stay(folder: Path,
 
 def test_a_worker_refuses_a_model_that_was_replaced(folder: Path) -> None:
     request = Request(folder / "model", folder / "documents.jsonl", "jsonl")
-    with pytest.raises(ValueError, match="is another model now: predict all parts again with --force"):
+    with pytest.raises(ValueError, match="has changed meanwhile: predict all parts again with --force"):
         Worker(request, "checksum of before", [23], 1)
 
 
@@ -89,7 +89,7 @@ def test_the_same_command_again_does_nothing_but_tidy_up(folder: Path, begun: Pa
 def test_a_folder_of_other_predictions_is_refused(folder: Path, begun: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds predictions with other options: choose another folder, or replace"):
         predict(folder, "--ray", "local", "--out", begun, "-k", 1)
-    with pytest.raises(ValueError, match="holds predictions in 1 parts, and not 2"):
+    with pytest.raises(ValueError, match="holds predictions in 1 part, not 2"):
         predict(folder, "--ray", "local", "--out", begun, "--parts", 2)
     other = tmp_path / "other.jsonl"
     other.write_text('{"text": "cat"}\n')
@@ -99,7 +99,7 @@ def test_a_folder_of_other_predictions_is_refused(folder: Path, begun: Path, tmp
     with pytest.raises(ValueError, match="holds predictions of another model"):
         predict(folder, "--ray", "local", "--out", begun)
     (begun / MANIFEST).write_text("[]")
-    with pytest.raises(ValueError, match="is damaged or of another version"):
+    with pytest.raises(ValueError, match="is damaged or from another version"):
         predict(folder, "--ray", "local", "--out", begun)
     (begun / MANIFEST).unlink()
     with pytest.raises(ValueError, match="holds something other than predictions"):
@@ -116,5 +116,5 @@ def test_force_removes_earlier_predictions_and_nothing_else(folder: Path, begun:
 
 def test_predictions_that_lack_parts_are_not_evaluated(folder: Path, begun: Path) -> None:
     (begun / MANIFEST).write_text(json.dumps({**manifest_of(folder), "parts": 2}))
-    with pytest.raises(ValueError, match="has 1 of 2 parts of the predictions: give the command that predicted them"):
+    with pytest.raises(ValueError, match="has 1 of 2 parts of the predictions: run the command that predicted them"):
         run("evaluate", begun, folder / "documents.jsonl")

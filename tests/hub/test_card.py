@@ -61,11 +61,11 @@ def test_a_card_has_the_measures_of_test_documents(text_model: LightDXML) -> Non
     for part in (
         "200 documents of my \\<data\\>",
         "| P | 60.0 | 40.0 |",
-        "|  | 53.1–66.6 |  | its 95 % confidence interval |",
+        "|  | 53.1–66.6 |  | its 95% confidence interval |",
         "| 1 | 10 | 50.0 | 20 | 25.0 |",
         "is 0.032,",
         "does not know 7",
-        "**It was trained on 25 % of them, so these numbers are too high.**",
+        "**It was trained on 25% of them, so these numbers are too high.**",
         "Its owner has named no license",
         "OWNER/NAME",
     ):

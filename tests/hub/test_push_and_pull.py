@@ -67,11 +67,11 @@ def test_a_folder_is_loaded_as_it_is(model: Path) -> None:
 
 
 def test_what_a_model_learned_from_is_shared_only_if_asked(hub: FakeHub, learned: Path, tmp_path: Path) -> None:
-    assert "stay here" in run("push", learned, REPO)
+    assert "Training data and journal are not uploaded" in run("push", learned, REPO)
     assert not any(name.startswith("learning") for name in hub.repos[REPO].files)
     assert not any(b"secretive horse" in content for content in hub.repos[REPO].files.values())
     assert "texts of those that were learned later" in run("push", learned, REPO, "--with-training-data")
-    assert "training data and journal: --with-training-data takes them" in run("pull", REPO, tmp_path / "again")
+    assert "training data and journal: --with-training-data downloads them" in run("pull", REPO, tmp_path / "again")
     assert not (tmp_path / "again" / "learning").exists()
     run("pull", REPO, tmp_path / "all", "--with-training-data")
     assert files_in(tmp_path / "all") == files_in(learned)

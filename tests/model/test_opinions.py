@@ -150,7 +150,7 @@ def test_documents_are_found_by_id(tmp_path: Path, model: Model) -> None:
     assert places.tolist() == [1, -1, 0]
     assert as_dictionaries(found.of(places)) == [{1: 0.5}, {}, {0: 0.5}]
     found.check_count(5)
-    with pytest.raises(ValueError, match="has ids of documents, and the documents have none"):
+    with pytest.raises(ValueError, match="has ids of documents, but the documents have none"):
         found.places(None, 3)
 
 

@@ -122,7 +122,7 @@ def test_other_thresholds_are_refused(trained: LightDXML, threshold: Any) -> Non
 
 def test_thresholds_by_frequency_need_a_measure(trained: LightDXML) -> None:
     X = noisy_topics(1)[0]
-    with pytest.raises(ValueError, match="by_frequency is for thresholds"):
+    with pytest.raises(ValueError, match="by_frequency needs a threshold"):
         trained.rank(X, by_frequency=True)
     with pytest.raises(ValueError, match=r"threshold 0\.3 is the same for all labels"):
         trained.predict(X, threshold=0.3, by_frequency=True)

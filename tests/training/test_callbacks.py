@@ -58,7 +58,7 @@ def test_the_history_has_times_and_can_be_written_as_json() -> None:
     json.dumps(history)
 
 
-@pytest.mark.parametrize(("terminal", "end"), [(True, "100 %"), (False, "linear view: labels: done in ")])
+@pytest.mark.parametrize(("terminal", "end"), [(True, "100%"), (False, "linear view: labels: done in ")])
 def test_progress_shows_every_phase_and_the_validation(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool, end: str
 ) -> None:
@@ -100,7 +100,7 @@ def test_a_training_that_diverges_is_stopped_and_its_best_model_kept(tmp_path: P
     X, Y = topics(120)
     wild = LightDXML(options=WILD)
     with pytest.raises(
-        DivergedError, match=r"diverged in epoch \d+; the model of .* is kept: lower learning_rate"
+        DivergedError, match=r"diverged in epoch \d+; the best model so far .* is kept: lower learning_rate"
     ) as e:
         wild.fit(X, Y)
     kept = e.value.kept

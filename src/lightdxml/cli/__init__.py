@@ -27,7 +27,7 @@ _COMMANDS = (
 def application(commands: Sequence[str] = _COMMANDS) -> typer.Typer:
     """Return the command line with these commands; only their modules are imported."""
     app = typer.Typer(
-        help="Extreme multi-label classification: find the few labels that fit a document among very many.",
+        help="Extreme multi-label classification: find the few right labels of a document among thousands to millions.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",

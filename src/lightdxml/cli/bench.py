@@ -24,19 +24,19 @@ Data = Annotated[
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Output folder.", show_default=False)]
 Methods = Annotated[
-    str | None, typer.Option("--methods", help="Methods, separated by commas; all by default.", show_default=False)
+    str | None, typer.Option("--methods", help="Methods, separated by commas. Default: all.", show_default=False)
 ]
 Paper = Annotated[
     bool, typer.Option("--paper", help="Run the methods of the paper's main table, and write that table to `paper.md`.")
 ]
 Repeat = Annotated[int, typer.Option("--repeat", help="Runs per cell, each with its own seed.")]
 Timeout = Annotated[str, typer.Option("--timeout", help="Time limit per cell, such as 30s, 5m or 1h.")]
-NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads; all cores by default.")]
-Ngrams = Annotated[int, typer.Option("--ngrams", help="Features of texts: 1 for words, 2 for word pairs too.")]
+NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
+Ngrams = Annotated[int, typer.Option("--ngrams", help="1 for single words, 2 for pairs of neighboring words as well.")]
 RandomState = Annotated[
-    int, typer.Option("--random-state", help="Seed of the first run; later runs count up.", min=0, max=2**31)
+    int, typer.Option("--random-state", help="Random seed of the first run. Each further run adds 1.", min=0, max=2**31)
 ]
-Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`; a wrong name lists them.")]
+Only = Annotated[str, typer.Option("--only", help="Variants, separated by commas, or `all`. A wrong name lists them.")]
 Retry = Annotated[bool, typer.Option("--retry", help="Run failed and timed-out cells again.")]
 
 
@@ -56,7 +56,7 @@ def run(
 ) -> None:
     """Compare methods on the same features: accuracy, training time, prediction time, peak memory, model size.
 
-    Each cell (one method on one data set) runs in its own process. Finished cells are not run again, so that the same
+    Each cell (one method on one data set) runs in its own process. Finished cells are not run again, so the same
     command resumes an interrupted benchmark. Results are JSON, CSV, plots and Markdown: a summary in `results.md`, and
     a page per data set in `results/`.
 
@@ -72,7 +72,7 @@ def run(
     from lightdxml.experiments.bench import paper as paper_table
 
     if paper and methods is not None:
-        raise ValueError("--paper has methods of its own: leave out --methods, or --paper")
+        raise ValueError("--paper runs the methods of the paper: leave out --methods or --paper")
     names = METHODS if methods is None or methods.strip() == "all" else _listed(methods, "--methods")
     variants = [grid.Variant(name, name) for name in (paper_table.METHODS if paper else names)]
     _run(_plan(context.params, variants), paper_table.write_reports if paper else grid.write_reports)

@@ -17,7 +17,7 @@ Data = Annotated[
     str | None,
     typer.Option(
         "--data",
-        help="A data set: the card shows accuracy on its test documents. Default: on validation documents.",
+        help="Measure accuracy for the card on the test documents of this data set. Default: on validation documents.",
         show_default=False,
     ),
 ]
@@ -27,7 +27,7 @@ License = Annotated[
 Language = Annotated[
     str,
     typer.Option(
-        "--language", help="Language of its texts, such as `en`. Default: what the model says.", show_default=False
+        "--language", help="Language of the texts, such as `en`. Default: the one in the model.", show_default=False
     ),
 ]
 
@@ -36,25 +36,25 @@ Language = Annotated[
 def run(
     model: ModelFolder,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File to write. Default: the card is printed.", metavar="README.md")
+        Path | None, typer.Option("--out", help="File to write. Default: standard output.", metavar="README.md")
     ] = None,
     data: Data = None,
     repo: Annotated[
         str,
         typer.Option(
-            "--repo", help="Where the model will be: OWNER/NAME, for the commands in the card.", show_default=False
+            "--repo", help="Repository of the model, for the commands in the card: OWNER/NAME.", show_default=False
         ),
     ] = "",
     license: License = "",
     language: Language = "",
     with_training_data: Annotated[
-        bool, typer.Option("--with-training-data", help="The card says that training data are shared, too.")
+        bool, typer.Option("--with-training-data", help="State in the card that the training data is shared, too.")
     ] = False,
     n_jobs: NJobs = None,
     *,
     reading: Reading,
 ) -> None:
-    """Write a model card: what a model is, how good it is, what it is not good for, and what its files reveal.
+    """Write a model card: what the model is, how good it is, what it is not good for, and what its files reveal.
 
     Example: `lightdxml card my-model --data my-data --license mit --out README.md`
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="Folder for the new model. Default: it replaces the old one.", metavar="NEW"),
+    typer.Option("--out", help="Folder for the changed model. Default: replace MODEL.", metavar="NEW"),
 ]
 
 
@@ -135,21 +135,21 @@ def show_drift(drift: Drift, model: Model, folder: Path, n_documents: int) -> No
     """
     say(f"Drift: {drift_text(drift)}.")
     if drift.is_due:
-        say(f"A full training on all documents is due, because {_joined(drift.reasons)}. What was learned since:")
+        say(f"A full training on all documents is due, because {_joined(drift.reasons)}. Export what was learned:")
         say(f"  {shlex.join(['lightdxml', 'history', str(folder), '--export', 'learned.jsonl'])}")
-        say(f"With these documents in DATA: {_training(model, folder, n_documents)}")
+        say(f"Add these documents to DATA, and train: {_training(model, folder, n_documents)}")
 
 
 def drift_text(drift: Drift) -> str:
     """Return how far a model has moved since training."""
     shares = (
         f"{drift.learned:.1%} of the documents and {drift.new_labels:.1%} of the labels came after training,"
-        f" {drift.unknown_words:.1%} of the latest words were unknown"
+        f" {drift.unknown_words:.1%} of the words in the latest documents were unknown"
     )
     if "P@1" not in drift.metrics:
         return shares
-    before = f", and {drift.trained_metrics['P@1']:.1f} in training" if "P@1" in drift.trained_metrics else ""
-    return f"{shares}; P@1 {drift.metrics['P@1']:.1f} on the latest {drift.documents:,} documents{before}"
+    before = f" and was {drift.trained_metrics['P@1']:.1f} in training" if "P@1" in drift.trained_metrics else ""
+    return f"{shares}; P@1 is {drift.metrics['P@1']:.1f} on the latest {drift.documents:,} documents{before}"
 
 
 def drift_as_json(drift: Drift) -> dict[str, Any]:

@@ -26,7 +26,7 @@ NewPrecision = Annotated[
 ]
 Data = Annotated[
     str | None,
-    typer.Option("--data", help="A data set: both models are measured on its test documents.", show_default=False),
+    typer.Option("--data", help="Measure both models on the test documents of this data set.", show_default=False),
 ]
 
 
@@ -42,9 +42,9 @@ def run(
     *,
     reading: Reading,
 ) -> None:
-    """Make a model smaller: store its numbers with fewer bytes.
+    """Make a model smaller: store its numbers in fewer bytes.
 
-    With --data, it also shows how accuracy and prediction time change. The original model stays as it is.
+    With --data, the command also shows how accuracy and prediction time change. The original model stays as it is.
 
     Example: `lightdxml compress my-model my-small-model --data see-also`
     """
@@ -82,7 +82,9 @@ def _quantized(estimator: LightDXML, folder: Path, precision: str) -> LightDXML:
     small.model_ = estimator.model_.quantize(precision)
     before, after = (sum(array.nbytes for array in one.model_.arrays().values()) for one in (estimator, small))
     if after >= before:
-        raise ValueError(f"{precision} would not make {folder} smaller: it is stored in this precision, or a lower one")
+        has_embeddings = {"nearness", "classifier"} & estimator.model_.views.keys()
+        why = "already has this precision or a lower one" if has_embeddings else "has no embeddings to quantize"
+        raise ValueError(f"{precision} would not make {folder} smaller: it {why}")
     entry = {"refresh": 0, "phase": "quantize", "seconds": time.perf_counter() - start, "precision": precision}
     small.history_ = [*estimator.history_, entry]
     return small

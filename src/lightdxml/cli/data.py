@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 Target = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write.", show_default=False)]
-Force = Annotated[bool, typer.Option("--force", help="Replace a data set that is already there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing data set.")]
 Compress = Annotated[Literal["none", "gz", "zst"], typer.Option("--compress", help="Compression of text files.")]
 
 _SHOWN_LABELS = 5
@@ -41,7 +41,7 @@ _SHOWN_LABELS = 5
 
 @app.command("list")
 def list_sets(json: Json = False) -> None:
-    """List the data sets that can be given by name.
+    """List the data sets that commands accept by name.
 
     Example: `lightdxml data list`
     """
@@ -92,7 +92,7 @@ def info(
 def _statistics(figures: Statistics) -> list[tuple[str, str, str]]:
     parts = (("training", figures.n_train), ("dev", figures.n_dev), ("test", figures.n_test))
     problems = (("labels", figures.unlabeled), ("content", figures.empty))
-    tail = f"{100 * figures.share_of_labels_below_5:.1f} %"
+    tail = f"{100 * figures.share_of_labels_below_5:.1f}%"
     return [
         *((f"{name} documents", f"{count:,}", "") for name, count in parts if count),
         *((f"without {what}", f"{count:,}", "training documents") for what, count in problems if count),
@@ -129,9 +129,9 @@ def _short(text: str, limit: int) -> str:
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `lightdxml data list`.", show_default=False)],
     raw: Annotated[bool, typer.Option("--raw", help="Fetch raw texts instead of the bag of words.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Fetch it again if it is already there.")] = False,
-    url: Annotated[str | None, typer.Option("--url", help="Address of the archive, instead of the known one.")] = None,
-    sha256: Annotated[str | None, typer.Option("--sha256", help="Checksum that the archive must have.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Fetch the data set again if it is already there.")] = False,
+    url: Annotated[str | None, typer.Option("--url", help="Address of the archive. Default: the known one.")] = None,
+    sha256: Annotated[str | None, typer.Option("--sha256", help="SHA-256 checksum that the archive must have.")] = None,
 ) -> None:
     """Fetch a data set into the cache folder and check its sizes.
 
@@ -163,7 +163,7 @@ def convert(
     target: Target,
     to: Annotated[
         SaveFormat,
-        typer.Option("--to", help="`xc` and `npz` hold features, `jsonl` and Annif's corpora hold texts."),
+        typer.Option("--to", help="Format. `xc` and `npz` hold features, `jsonl` and Annif's corpora hold texts."),
     ],
     compress: Compress = "none",
     force: Force = False,
@@ -191,7 +191,7 @@ def split(
     *,
     reading: Reading,
 ) -> None:
-    """Split a data set at random into train, test and, if asked for, dev.
+    """Split a data set at random into a train part, a test part and, with `--dev`, a dev part.
 
     Example: `lightdxml data split my.csv my-folder --test 0.2`
     """

@@ -23,8 +23,8 @@ Threshold = Annotated[
     typer.Option(
         "--threshold",
         metavar="T",
-        help="Labels with a probability of at least T: a number, `auto`, `micro-f1`, `macro-f1`, `samples-f1` or"
-        " `precision=0.9`, for which validation documents have shown the best one.",
+        help="Keep labels with a probability of at least T: a number from 0 to 1, or a goal (`auto`, `micro-f1`,"
+        " `macro-f1`, `samples-f1`, `precision=0.9`) whose best threshold on validation documents is used.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -32,7 +32,7 @@ Threshold = Annotated[
 ByFrequency = Annotated[
     bool,
     typer.Option(
-        "--by-frequency", help="A threshold for each group of labels of similar frequency.", rich_help_panel=_PANEL
+        "--by-frequency", help="Use a threshold for each group of labels of similar frequency.", rich_help_panel=_PANEL
     ),
 ]
 Grid = Annotated[
@@ -44,7 +44,7 @@ PerLabel = Annotated[
     typer.Option(
         "--per-label",
         metavar="FILE",
-        help="TSV file to write: precision, recall and F1 of each label.",
+        help="Write precision, recall and F1 of each label to this TSV file.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -75,7 +75,7 @@ class Least:
 
         if text is None:
             if by_frequency:
-                raise ValueError("--by-frequency is for thresholds: give --threshold auto, too")
+                raise ValueError("--by-frequency needs a threshold: give --threshold auto, too")
             return None
         given = parse_threshold(text)
         found = label_thresholds(model, given, by_frequency)

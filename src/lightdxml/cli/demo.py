@@ -24,9 +24,9 @@ def run(
 ) -> None:
     """Run the main commands on built-in data: train, evaluate, explain, report.
 
-    The documents are the docstrings of NumPy, SciPy and, if it is installed, scikit-learn. The labels of a function are
-    the functions that its "See Also" section names. The first time, it takes up to a minute on two cores, as the
-    package is compiled for this machine. The model of an earlier demo is replaced.
+    The documents are the docstrings of NumPy, SciPy and, if installed, scikit-learn. The labels of a function are the
+    functions that its "See Also" section names. The first run takes up to a minute on two cores, because it compiles
+    the package for this machine. The model of an earlier demo is replaced.
 
     Example: `lightdxml demo`
     """

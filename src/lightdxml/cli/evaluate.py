@@ -52,7 +52,7 @@ def run(
         Path,
         typer.Argument(
             metavar="MODEL",
-            help="Folder of a trained model; or predictions: a file that `predict` wrote, or a folder of its parts.",
+            help="Folder of a trained model. Or predictions: a file that `predict` wrote, or a folder of parts.",
             show_default=False,
         ),
     ],
@@ -76,20 +76,20 @@ def run(
 ) -> None:
     """Measure the accuracy of a model on the test documents of a data set.
 
-    If the data set has no test part, all of its documents are used. Measures are given for the first 1, 3 and 5 labels,
-    or up to `-k`, in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R), R
-    where a document counts as having k labels at most (RP), the fraction of labels that are predicted correctly at
-    least once (coverage), and F1 averaged over labels (macro-F1). R-precision is precision at the number of labels that
-    a document has. The calibration error (ECE) is the mean difference between the score of a label and how often such
-    labels are right. Labels that may not be suggested do not count.
+    If the data set has no test part, all of its documents are used. Metrics are shown for the first 1, 3 and 5 labels,
+    or up to `-k`, in percent: precision (P), nDCG, both with more weight on rare labels (PSP, PSnDCG), recall (R),
+    recall where a document counts as having at most k labels (RP), the fraction of labels that are predicted correctly
+    at least once (coverage), and F1 averaged over labels (macro-F1). R-precision is precision at the number of labels
+    that a document has. The calibration error (ECE) is the mean difference between the score of a label and how often
+    labels with such a score are right. Labels that the model must not suggest do not count.
 
     Precision, recall and F1 are averaged over all pairs of document and label (micro), over labels (macro) and over
     documents (samples). With `--threshold` or `--grid`, the first 100 labels of each document count.
 
     With `--with`, predictions are blended with those of another system.
 
-    Predictions in files (JSON Lines or Parquet) are measured without their model, by the ids of documents or, without
-    ids, by their order. PSP, PSnDCG and macro-F1 need DATA with a train and a test part.
+    Predictions in files (JSON Lines or Parquet) are measured without their model. Documents are matched by their ids
+    or, without ids, by their order. PSP, PSnDCG and macro-F1 need DATA with a train and a test part.
 
     Example: `lightdxml evaluate my-model see-also`
     """
@@ -133,7 +133,7 @@ def run(
         f"{loaded.name}: {len(found.ranked):,} documents, {found.milliseconds:.2f} ms per document", found.metrics, k
     )
     say(
-        f"R-precision: {found.metrics['R-precision']:.2f} %. "
+        f"R-precision: {found.metrics['R-precision']:.2f}%. "
         f"Calibration error (ECE) of the first {k} scores: {decisions.calibration_error:.3f}."
     )
     show_decisions(decisions)

@@ -26,7 +26,9 @@ _METRICS = ("P", "nDCG", "PSP", "PSnDCG", "R", "RP", "coverage", "macro-F1")
 def check_no_options(path: Path, *options: Any) -> None:
     """Raise a `ValueError` if there are options that need a model."""
     if any(options):
-        raise ValueError(f"{path} has predictions, of which P, nDCG and PSP are measured: other options need a model")
+        raise ValueError(
+            f"{path} has predictions, not a model: leave out options that need a model, such as --threshold"
+        )
 
 
 def evaluate_predictions(path: Path, source: str, reading: Reading, k: int, *, json: bool) -> None:
@@ -41,16 +43,14 @@ def evaluate_predictions(path: Path, source: str, reading: Reading, k: int, *, j
     ranked = found.labels[_places(path, found, split)]
     if ranked.shape[1] < k:
         k = ranked.shape[1]
-        note(f"{path} has no document with more than {k} labels: measures end there")
+        note(f"{path} has no document with more than {k} labels: metrics end at {k}")
     shape = (len(split), found.n_labels)
     Y, ignore = _widened(split.Y, shape), None if split.ignore is None or not len(split.ignore) else split.ignore
     metrics = evaluate(Y, ranked, cuts_up_to(k), _inverse_propensity(data, found.n_labels), ignore)
     if data.test is None:
         # They are means over all labels, of which labelled documents have some.
         metrics = {name: value for name, value in metrics.items() if not name.startswith("macro-F1")}
-        note(
-            f"{source} has no train part, whose frequencies of labels PSP, PSnDCG and macro-F1 need: they are left out"
-        )
+        note(f"{source} has no train part: PSP, PSnDCG and macro-F1 are left out, because they need label frequencies")
     note_gaps(split, "those without labels count as 0")
     if json:
         print_json({"documents": len(split), **metrics})
@@ -75,7 +75,7 @@ def _check_complete(path: Path) -> None:
     manifest = read_manifest(path) if path.is_dir() else None
     if manifest is not None and len(files(path)) != manifest["parts"]:
         found = f"{len(files(path)):,} of {manifest['parts']:,} parts"
-        raise ValueError(f"{path} has {found} of the predictions: give the command that predicted them again")
+        raise ValueError(f"{path} has {found} of the predictions: run the command that predicted them again")
 
 
 def _places(path: Path, found: Ranked, split: Split) -> NDArray[np.int64]:
@@ -84,12 +84,12 @@ def _places(path: Path, found: Ranked, split: Split) -> NDArray[np.int64]:
     if found.ids is None:
         if len(found.labels) != n_documents:
             raise ValueError(
-                f"{path} has {len(found.labels):,} predictions without ids, and the data {n_documents:,} documents:"
+                f"{path} has {len(found.labels):,} predictions without ids, but the data has {n_documents:,} documents:"
                 " give the documents that were predicted, in the same order, or ids"
             )
         return np.arange(n_documents)
     if split.ids is None:
-        raise ValueError(f"{path} has ids of documents, and the data has none: give data with ids, or --id-column")
+        raise ValueError(f"{path} has ids of documents, but the data has none: give data with ids, or --id-column")
     rows = {one: i for i, one in enumerate(found.ids)}
     if len(rows) < len(found.ids):
         raise ValueError(f"{path} has an id twice, in two of its files: give each document once")

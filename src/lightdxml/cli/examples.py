@@ -28,7 +28,7 @@ def show_examples(model: Model, found: Measured) -> None:
     for i in best:
         _show(model, found, i)
     if spaced:
-        say(f"{len(spaced)} documents at even distances, as they come:")
+        say(f"{len(spaced)} more documents, evenly spaced:")
     for i in spaced:
         _show(model, found, i)
 

@@ -21,7 +21,7 @@ _BASE = "(base score)"
 def run(
     model: ModelFolder,
     text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A text; `-` reads it from standard input.", show_default=False)
+        str, typer.Argument(metavar="TEXT", help="Text to explain; `-` reads standard input.", show_default=False)
     ],
     k: Annotated[int, typer.Option("-k", help="Number of labels to explain.", min=1)] = 3,
     words: Annotated[int, typer.Option("--words", help="Number of words to show per label.", min=1)] = 8,

@@ -17,18 +17,19 @@ def export(model: Path, target: Path, json: bool) -> None:
     from lightdxml.learning.summary import count, some
 
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise ValueError(f"{target} is there already: choose another name")
+        raise ValueError(f"{target} already exists: choose another name")
     if target.resolve().is_relative_to(model.resolve()):
         raise ValueError(
-            f"{target} lies in the model {model}, which could not be changed any more: choose another file"
+            f"{target} is inside the folder of the model {model}, which holds nothing else: choose another file"
         )
     found = lessons_of(model)
     if found.lost:
         steps = some([str(step) for step in found.lost])
         changed = "the whole model was changed or saved again after them"
-        warn(f"the journal has no documents of {'step' if len(found.lost) == 1 else 'steps'} {steps}: {changed}")
+        which = f"{'step' if len(found.lost) == 1 else 'steps'} {steps}"
+        warn(f"the journal no longer has the documents of {which}: {changed}")
     if not len(found):
-        raise ValueError(f"{model} has learned no documents since training that could be written")
+        raise ValueError(f"{model} has learned no documents since training: there is nothing to export")
     _write(target, found)
     if json:
         print_json({"file": str(target), "documents": len(found), "lost_steps": found.lost})

@@ -10,7 +10,7 @@ from lightdxml.cli.changes import Out, changing, print_change, working
 from lightdxml.cli.output import Force, Json, ModelFolder
 
 app = typer.Typer(
-    help="Take something from a trained model: labels, or documents.",
+    help="Remove labels or documents from a trained model.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -19,7 +19,7 @@ app = typer.Typer(
 @app.command()
 def retire(
     model: ModelFolder,
-    labels: Annotated[list[str], typer.Argument(metavar="LABEL", help="Names or URIs.", show_default=False)],
+    labels: Annotated[list[str], typer.Argument(metavar="LABEL", help="Names or URIs of labels.", show_default=False)],
     out: Out = None,
     force: Force = False,
     json: Json = False,
@@ -38,13 +38,13 @@ def retire(
 @app.command()
 def merge(
     model: ModelFolder,
-    label: Annotated[str, typer.Argument(metavar="LABEL", help="The label that goes.", show_default=False)],
-    into: Annotated[str, typer.Argument(metavar="INTO", help="The label that stays.", show_default=False)],
+    label: Annotated[str, typer.Argument(metavar="LABEL", help="Label to retire.", show_default=False)],
+    into: Annotated[str, typer.Argument(metavar="INTO", help="Label to keep.", show_default=False)],
     out: Out = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Give documents and names of one label to another one, and retire the first.
+    """Merge a label into another one, which takes over its documents and names, and retire it.
 
     Example: `lightdxml forget merge my-model cats cat`
     """
@@ -63,10 +63,10 @@ def document(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Forget documents that a model has learned. It must keep its training data.
+    """Forget documents that a model has learned. The model must keep its training data (`--keep-training-data`).
 
-    Their texts stay in the journal, from which they can be restored (`lightdxml rollback`), if the model learned them
-    after training.
+    If the model learned the documents after training, their texts stay in the journal, and `lightdxml rollback` can
+    restore them.
 
     Example: `lightdxml forget document my-model 4711`
     """

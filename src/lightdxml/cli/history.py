@@ -21,8 +21,8 @@ Export = Annotated[
     Path | None,
     typer.Option(
         "--export",
-        help="Write the documents that the model has learned since training, without forgotten ones: JSON Lines, or a"
-        " folder in XC format if they are features.",
+        help="Write the documents that the model has learned since training, without forgotten ones. Texts become a"
+        " JSON Lines file, features a folder in XC format.",
         metavar="FILE",
         show_default=False,
     ),

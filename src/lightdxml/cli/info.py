@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 def run(model: ModelFolder, json: Json = False) -> None:
     """Show the parts, size, settings and validation accuracy of a model.
 
+    A view is one way to score labels, such as a linear classifier or label trees. The scores of all views are blended
+    into one score. The weight of a view says how much it counts.
+
     Example: `lightdxml info my-model`
     """
     import numpy as np
@@ -67,7 +70,7 @@ def _learned(content: dict[str, Any], moved: Drift) -> list[tuple[str, str, str]
 
     kept, steps = content["training_data_bytes"], content["steps_since_training"]
     size = "not kept" if kept is None else f"{kept / 1e6:,.1f} MB"
-    about = "`lightdxml learn` knows earlier documents only by its weights" if kept is None else "kept for learning"
+    about = "`lightdxml learn` knows earlier documents only through weights" if kept is None else "kept for learning"
     rows = [("training data", size, about)]
     if steps:
         lessons, more = content["lessons"], "see lightdxml history"
@@ -134,6 +137,7 @@ def _rows(model: Model, content: dict[str, Any]) -> list[tuple[str, str, str]]:
         *_names(model),
         ("features", f"{content['features']:,}", f"made from {content['from']}" if model.vectorizer else "given"),
         ("size on disk", f"{content['folder_bytes'] / 1e6:,.1f} MB", _parts(content)),
+        ("views", f"{len(model.views)}", "ways to score labels, blended by their weights into one score"),
         *(
             (f"view: {name}", f"weight {content['views'][name]['weight']:.3g}", f"{view.about}: {view.summary()}")
             for name, view in model.views.items()

@@ -21,19 +21,17 @@ if TYPE_CHECKING:
 
 Reject = Annotated[
     list[str] | None,
-    typer.Option(
-        "--reject", help="A label that was suggested wrongly for these documents; repeatable.", metavar="LABEL"
-    ),
+    typer.Option("--reject", help="Label that was wrongly suggested for these documents. Repeatable.", metavar="LABEL"),
 ]
 
 _LOST = (
-    "the model does not keep its training data: earlier documents are known only by its weights, so known labels change"
-    " little, probabilities stay as they are, and no document can be corrected or forgotten;"
-    " train with --keep-training-data for lessons as good as training on all documents"
+    "the model does not keep its training data: it knows earlier documents only through its weights, so known labels"
+    " change little, probabilities stay as they are, and no document can be corrected or forgotten;"
+    " train with --keep-training-data to make lessons as good as training on all documents"
 )
 _AGAIN = (
-    "most of these documents were learned before, and count twice now: lightdxml rollback takes the lesson back;"
-    " with --keep-training-data, documents replace earlier ones of the same id"
+    "most of these documents were learned before and now count twice: lightdxml rollback undoes the lesson;"
+    " in a model trained with --keep-training-data, documents replace earlier ones with the same id"
 )
 # The share of documents that were learned before from which on that is no chance.
 _MOST = 0.5
@@ -53,9 +51,9 @@ def run(
 ) -> None:
     """Teach a trained model new documents, new labels and corrections, without training again.
 
-    Of a data set with parts, the training documents are learned. A document with the id of one that was learned before
-    replaces it, if the model keeps its training data. Name all labels of a document: it is learned with these only.
-    Every lesson is written into the journal of the model: see `lightdxml history` and `lightdxml rollback`.
+    If the data set has parts, the model learns the train part. A document replaces an earlier one with the same id, if
+    the model keeps its training data. Give all labels of a document: it counts as having no others. Each lesson is a
+    step in the journal of the model: see `lightdxml history` and `lightdxml rollback`.
 
     Example: `lightdxml learn my-model new-documents.csv`
     """
@@ -77,7 +75,7 @@ def run(
             changed = opened.learn(
                 inputs_of(train), ids=train.ids, out=out, source=Path(data).name, rejected=reject or (), **labels
             )
-        note_gaps(train, "they were learned all the same")
+        note_gaps(train, "they were learned anyway")
         if (share or 0) > _MOST and not changed.entry.figures["corrected"]:
             note(_AGAIN)
         if not opened.keeps_training_data:
@@ -139,9 +137,9 @@ def _rows(changed: Changed) -> list[tuple[str, str, str]]:
     ]
     if metrics:
         values = ", ".join(f"{metrics[f'P@{k}']:.2f}" for k in (1, 3, 5))
-        rows.insert(-1, ("P@1, 3, 5", values, "of new ones, before they were learned"))
+        rows.insert(-1, ("P@1, 3, 5", values, "on the new documents, before they were learned"))
     if figures["corrected"]:
-        rows.insert(1, ("corrected", f"{figures['corrected']:,}", "they replace documents of the same id"))
+        rows.insert(1, ("corrected", f"{figures['corrected']:,}", "they replace documents with the same id"))
     if figures["recalibrated"]:
         rows.append(("probabilities", "fitted", "to the latest documents"))
     return rows

@@ -125,10 +125,11 @@ def warn_of_training_documents(found: Matched, data: Dataset, source: str, readi
     share, n = found.trained_on_share, len(found.split)
     if share is None or share <= _TOLERATED:
         return
-    advice = "remove them from the data to measure, or train without them"
+    advice = "leave them out of this data, or train without them"
     if share > _MOST and data.test is None:
-        advice = f"hold documents out and train again: {split_command(source, reading)}"
-    warn(f"the model was trained on {100 * share:.3g} % of these {n:,} documents, the measures are too high; {advice}")
+        advice = f"hold out documents and train again: {split_command(source, reading)}"
+    known = f"{100 * share:.3g}% of these {n:,} documents"
+    warn(f"the model was trained on {known}, so the metrics are too high: {advice}")
 
 
 def split_command(source: str, reading: list[str], *options: str) -> str:
@@ -176,7 +177,7 @@ def check_kind(split: Split, model: Model, data: str, folder: Path) -> None:
         return
     what = "texts" if found is None else f"{found:,} features"
     wanted = "texts" if takes is None else f"{takes:,} features"
-    raise ValueError(f"{data} has {what}, and {folder} takes {wanted}: give documents as in its training")
+    raise ValueError(f"{data} has {what}, but {folder} takes {wanted}: give documents like those of its training")
 
 
 def _names(data: Dataset, model: Model) -> Sequence[str] | None:
@@ -307,7 +308,7 @@ def _only(found: Matched, allowed: NDArray[np.bool_]) -> Matched:
     if not left_out:
         return found
     note(
-        f"{left_out:,} of {found.Y.nnz:,} occurrences of labels do not count, because they may not be suggested;"
+        f"{left_out:,} of {found.Y.nnz:,} occurrences of labels do not count, because the labels are not allowed;"
         f" {empty:,} of {Y.shape[0]:,} documents have no other labels, and count as 0"
     )
     return replace(found, Y=Y)

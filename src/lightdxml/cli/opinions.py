@@ -15,17 +15,22 @@ if TYPE_CHECKING:
     from lightdxml.model.model import Model
     from lightdxml.model.opinions import Opinions, Ranking
 
-WITH_HELP = "Scores of another system, as `predict --json` or Annif's REST API give them, one JSON object per line"
+WITH_HELP = (
+    "Labels and scores from another system{documents}: JSON Lines with one document per line, as `lightdxml predict"
+    " --json` writes it or Annif's REST API returns it. Documents are matched by `id` or, if FILE has no ids, by order."
+)
 _PANEL = "Another system"
 With = Annotated[
     Path | None,
-    typer.Option("--with", metavar="FILE", help=f"{WITH_HELP}.", rich_help_panel=_PANEL, show_default=False),
+    typer.Option(
+        "--with", metavar="FILE", help=WITH_HELP.format(documents=""), rich_help_panel=_PANEL, show_default=False
+    ),
 ]
 WithWeight = Annotated[
     float | None,
     typer.Option(
         "--with-weight",
-        help="Weight of these scores, from 0 to 1. `lightdxml weigh` finds it.",
+        help="Weight of the other system, from 0 to 1. `lightdxml weigh` finds the best one.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -44,7 +49,7 @@ def check_options(path: Path | None, weight: float | None, tail: float = 0.0, th
     if path is not None and weight is None:
         raise ValueError("--with needs a weight: give --with-weight, which `lightdxml weigh` finds")
     if path is None and weight is not None:
-        raise ValueError("--with-weight is the weight of other scores: give their file as --with")
+        raise ValueError("--with-weight needs the scores of another system: give their file as --with")
     if weight is not None:
         check_weight(weight)
 
@@ -65,7 +70,7 @@ def note_missing(opinions: Opinions, missing: int, n_documents: int) -> None:
     """Say how many documents the other system has no scores for; raise a `ValueError` if these are all."""
     opinions.check_count(n_documents)
     if n_documents and missing == n_documents:
-        raise ValueError(f"{opinions.path} has none of the {n_documents:,} documents: check that it has their ids")
+        raise ValueError(f"{opinions.path} has none of the {n_documents:,} documents: check that the ids are the same")
     if missing:
         _note_missing(opinions, missing, n_documents)
 

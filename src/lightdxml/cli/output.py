@@ -35,7 +35,7 @@ Source = Annotated[
 ]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="Folder of a trained model.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a model that is already there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing model.")]
 NJobs = Annotated[int | None, typer.Option("--n-jobs", help="Number of threads. Default: all cores.")]
 RandomState = Annotated[
     int,
@@ -50,7 +50,8 @@ Tail = Annotated[
     float, typer.Option("--tail", help="Preference for rare labels, from 0 (highest precision) to 1 (rare labels).")
 ]
 Cutoff = Annotated[
-    int, typer.Option("-k", help="Largest number of labels to measure; 1, 3, 5 and 10 are too, below it.", min=1)
+    int,
+    typer.Option("-k", help="Largest k of metrics such as P@k. Smaller ones of 1, 3, 5 and 10 are shown, too.", min=1),
 ]
 Encoding = Annotated[str, typer.Option("--encoding", help="Encoding of text files.", rich_help_panel="Reading data")]
 

@@ -36,7 +36,7 @@ def parse_part(text: str) -> tuple[int, int]:
     found = _PART.fullmatch(text)
     part, parts = (int(one) for one in found.groups()) if found else (0, 0)
     if not 1 <= part <= parts:
-        raise ValueError(f"--part {text} is no part: write 1/8 for the first of eight, up to 8/8")
+        raise ValueError(f"--part {text} is not a part: write 1/8 for the first of eight, up to 8/8")
     return part, parts
 
 
@@ -51,9 +51,9 @@ def write_part(work: Work, out: Path | None, part: int, parts: int) -> int:
 def check_distributed(request: Request, out: Path | None, part: str | None) -> None:
     """Raise a `ValueError` if options do not go with a cluster."""
     if part is not None:
-        raise ValueError("--part is for jobs without Ray: leave it or --ray out")
+        raise ValueError("--part is for jobs without Ray: leave out --part or --ray")
     if out is None:
-        raise ValueError("--ray writes a file for each part: give a folder for them as --out")
+        raise ValueError("--ray writes a file for each part: give a folder as --out")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file, and --ray writes a file for each part: give a folder as --out")
     if str(request.file) == "-":
@@ -87,7 +87,7 @@ class Worker:
         self._work, self._counts = Work(request, n_jobs), counts
         # A model may learn, or be trained again, while parts are predicted.
         if store.checksum(request.model) != checksum:
-            raise ValueError(f"{request.model} is another model now: predict all parts again with --force")
+            raise ValueError(f"{request.model} has changed meanwhile: predict all parts again with --force")
 
     def __call__(self, job: Job) -> None:
         """Predict a part."""
@@ -117,7 +117,7 @@ def predict_on_ray(
     jobs = [Job(out / name_of(i, request.to), span_of(i + 1, parts, n_documents)) for i in range(parts)]
     missing = [job for job in jobs if not job.out.exists()]
     if len(missing) < parts:
-        note(f"{parts - len(missing):,} of {parts:,} parts are in {out} already")
+        note(f"{parts - len(missing):,} of {parts:,} parts are already in {out}")
     if missing:
         note_connection(address)
         cpus = max(1, n_jobs or 1)
@@ -179,7 +179,7 @@ def read_manifest(out: Path) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not isinstance(found.get("parts"), int) or found.get("format") != _FORMAT:
-        raise ValueError(f"{path} is damaged or of another version of lightdxml: choose another folder")
+        raise ValueError(f"{path} is damaged or from another version of lightdxml: choose another folder")
     return found
 
 
@@ -202,13 +202,15 @@ def _prepare(out: Path, manifest: dict[str, Any], parts: int, *, force: bool) ->
 
 def _difference(earlier: dict[str, Any], wanted: dict[str, Any]) -> str:
     """Say in what predictions differ."""
+    from lightdxml.learning.summary import count
+
     if earlier.get("model") != wanted["model"]:
         return "of another model"
     if any(earlier.get(name) != wanted[name] for name in ("data", "documents")):
         return "of other data"
     if earlier.get("settings") != wanted["settings"]:
         return "with other options"
-    return f"in {earlier['parts']:,} parts, and not {wanted['parts']:,}"
+    return f"in {count(earlier['parts'], 'part')}, not {wanted['parts']:,}"
 
 
 def _remove(out: Path) -> None:

@@ -37,7 +37,10 @@ def run(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", help="Labels per document, at most. Default: 5; 100 with a threshold.", min=1, show_default=False
+            "-k",
+            help="Maximum number of labels per document. Default: 5; 100 with `--threshold`.",
+            min=1,
+            show_default=False,
         ),
     ] = None,
     threshold: Threshold = None,
@@ -48,15 +51,18 @@ def run(
     ] = "auto",
     to: Annotated[
         To | None,
-        typer.Option(help="Format of predictions: `text` (default), `jsonl`, `csv` or `parquet`.", show_default=False),
+        typer.Option(
+            help="Format of predictions. Default: from the ending of `--out`, else `text`; with `--ray`, `jsonl`.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File to write, with `--ray` folder. Default: standard output.", metavar="FILE", show_default=False
+            help="File to write; with `--ray`, a folder. Default: standard output.", metavar="FILE", show_default=False
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as `--to jsonl`.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Same as `--to jsonl`.")] = False,
     part: Annotated[
         str | None,
         _parts(help="Predict one of several parts of the documents: `3/8` is the third of eight.", metavar="I/N"),
@@ -72,7 +78,7 @@ def run(
         int | None, _parts(help="Files to write with `--ray`. Default: one per 4,096 documents, up to 1,000.", min=1)
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Predict again what is there already.", rich_help_panel=_PANEL)
+        bool, typer.Option("--force", help="Replace existing predictions.", rich_help_panel=_PANEL)
     ] = False,
     tail: Tail = 0.0,
     n_jobs: NJobs = None,
@@ -85,7 +91,7 @@ def run(
     on_error: Annotated[
         Literal["stop", "skip"],
         typer.Option(
-            "--on-error", help="At a document that cannot be read: stop, or skip it with a warning and an empty answer."
+            "--on-error", help="Stop at a document that cannot be read, or skip it with a warning and an empty answer."
         ),
     ] = "stop",
     *,
@@ -94,18 +100,18 @@ def run(
     """Predict the labels of documents, one line of output per document.
 
     Texts are plain lines (one document per line), JSON Lines, or CSV or Parquet with columns `text` and `title`, and
-    `id` (Annif's `document_id`) if documents have one. The names of columns that training was given are the defaults.
-    A model that was trained on features reads the text format of the Extreme Classification repository (XC). Text files
-    may be compressed.
+    `id` (Annif's `document_id`) if documents have one. By default, columns have the same names as in training. A model
+    that was trained on features reads the text format of the Extreme Classification repository (XC). Text files may be
+    compressed.
 
     Predictions are printed while documents are still being read. With `--with`, they are blended with those of another
-    system: a document is found in its file by the id or, without ids there, by the place.
+    system.
 
-    If a document cannot be read, those before it are predicted. With `--on-error skip`, those after it are too: its
-    answer is an empty line, or in JSON an object with `error`.
+    At a document that cannot be read, the command stops, after predicting the documents before it. With
+    `--on-error skip`, it goes on: the answer for this document is an empty line, or in JSON an object with `error`.
 
     The outputs of all parts (`--part 1/8` to `--part 8/8`), one after the other, are those of all documents. A part
-    whose file is there is not predicted again.
+    whose file already exists is not predicted again.
 
     Example: `echo "solve a linear system" | lightdxml predict my-model - -k 3`
     """
@@ -130,7 +136,7 @@ def run(
     check_target(written, file, out)
     chosen = None if part is None else parse_part(part)
     if chosen is not None and out is not None and out.exists() and not force:
-        note(f"{out} is there already: part {part} is not predicted again; --force does")
+        note(f"{out} already exists: part {part} is not predicted again without --force")
         return
     work = Work(request, n_jobs)
     n_documents = work.write(out) if chosen is None else write_part(work, out, *chosen)

@@ -24,16 +24,18 @@ def run(
     ] = None,
     force: Force = False,
     discard_lessons: Annotated[
-        bool, typer.Option("--discard-lessons", help="Replace a model that has learned since its training, too.")
+        bool,
+        typer.Option("--discard-lessons", help="Replace an existing model even if it has learned since its training."),
     ] = False,
     with_training_data: Annotated[
         bool,
-        typer.Option("--with-training-data", help="Take what the model has learned from, too, if it is shared."),
+        typer.Option("--with-training-data", help="Download the training data, too, if it is shared."),
     ] = False,
 ) -> None:
-    """Take a model from the Hugging Face Hub. It is checked before it replaces anything; nothing in it is run.
+    """Download a model from the Hugging Face Hub.
 
-    Files that are in the cache are not downloaded again. With HF_HUB_OFFLINE=1, the cache alone is used.
+    The model is checked before it replaces anything, and no code from the hub is run. Files that are in the cache are
+    not downloaded again. With HF_HUB_OFFLINE=1, only the cache is used.
 
     Example: `lightdxml pull alice/my-model my-model`
     """
@@ -56,7 +58,7 @@ def run(
     say(f"{repo}, commit {found.commit[:12]}: {labels}, trained on {documents}.")
     if found.left_out:
         size = size_of([found.left_out])
-        say(f"It is shared with {size} of training data and journal: --with-training-data takes them.")
+        say(f"The hub also has {size} of training data and journal: --with-training-data downloads them.")
     say(f"The model is in {model}. Next: {_next(read.model, model)}")
 
 

@@ -30,24 +30,25 @@ def run(
     card: Annotated[
         Path | None,
         typer.Option(
-            "--card", help="A model card of your own. Default: one is written from the model.", metavar="FILE"
+            "--card", help="A model card of your own. Default: the card that `lightdxml card` writes.", metavar="FILE"
         ),
     ] = None,
-    keep_card: Annotated[bool, typer.Option("--keep-card", help="Leave the card of the repository as it is.")] = False,
+    keep_card: Annotated[bool, typer.Option("--keep-card", help="Keep the card that is in the repository.")] = False,
     with_training_data: Annotated[
         bool,
-        typer.Option("--with-training-data", help="Share what the model has learned from, too: its folder `learning`."),
+        typer.Option("--with-training-data", help="Share the training data, too: the folder `learning` of the model."),
     ] = False,
     private: Annotated[
         bool | None,
         typer.Option(
-            "--private/--public", help="Whether a new repository is private. Default: what its owner has set."
+            "--private/--public", help="Make a new repository private or public. Default: as its owner has set."
         ),
     ] = None,
     revision: Annotated[
-        str | None, typer.Option("--revision", help="Branch; it is created if it does not exist.", show_default=False)
+        str | None,
+        typer.Option("--revision", help="Branch, created if missing. Default: the main branch.", show_default=False),
     ] = None,
-    message: Annotated[str, typer.Option("--message", help="Message of the commit.", show_default=False)] = "",
+    message: Annotated[str, typer.Option("--message", help="Commit message.", show_default=False)] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be uploaded, and upload nothing.")
     ] = False,
@@ -57,7 +58,7 @@ def run(
 ) -> None:
     """Share a model on the Hugging Face Hub, with a model card.
 
-    Log in with `hf auth login` before, or set HF_TOKEN. Without --with-training-data, training documents stay here.
+    Log in with `hf auth login` first, or set HF_TOKEN. Training documents are shared only with --with-training-data.
 
     Example: `lightdxml push my-model alice/my-model --data my-data --license mit`
     """
@@ -107,9 +108,9 @@ def _show(upload: Upload, model: Path, repo: str, with_training_data: bool) -> N
     print_table(f"{model} → {repo}", ("file", "size"), [*rows, ("all", size_of(size for _, size in upload.sizes))])
     has_data = (model / LEARNING).is_dir()
     if has_data and not with_training_data:
-        say("Its training data and its journal stay here: --with-training-data shares them.")
+        say("Training data and journal are not uploaded: --with-training-data shares them.")
     if has_data and with_training_data:
-        say("With features, labels and ids of all training documents, and texts of those that were learned later.")
+        say("Includes features, labels and ids of all training documents, and texts of those that were learned later.")
     vectors = upload.stored.model.word_vectors
     if vectors is not None and Path(vectors).name != vectors:
-        note(f"The model says which word vectors its training started from: {vectors}")
+        note(f"The model names the file of word vectors that its training started from: {vectors}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from typer.models import ArgumentInfo
 
 if TYPE_CHECKING:
     from lightdxml.model.model import Model
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 # Options of `lightdxml.data.load` that were given, by name.
 Reading = Mapping[str, Any]
 
-# Where there is a model, the defaults are what its training was given.
+# The option, its help, and its default. Where there is a model, the defaults are what its training was given.
 _HELP = {
-    "label_separator": ("--separator", "Separates labels in a cell: `|` if not given. Lists in cells are recognized."),
-    "encoding": ("--encoding", "Encoding of text files: `utf-8` if not given."),
-    "text_column": ("--text-column", "Column of texts, or field of JSON: `text` if not given."),
-    "title_column": ("--title-column", "Column of titles, if there are any: `title` if not given."),
-    "label_column": ("--label-column", "Column of labels: `labels` if not given."),
-    "id_column": ("--id-column", "Column of ids of documents, if there are any: `id` if not given."),
+    "label_separator": ("--separator", "Separator of labels in a cell. Cells may also hold lists.", "|"),
+    "encoding": ("--encoding", "Encoding of text files.", "utf-8"),
+    "text_column": ("--text-column", "Column of texts, or field of JSON.", "text"),
+    "title_column": ("--title-column", "Column of titles, if there are any.", "title"),
+    "label_column": ("--label-column", "Column of labels.", "labels"),
+    "id_column": ("--id-column", "Column of document ids, if there are any.", "id"),
 }
 
 
@@ -39,9 +40,10 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     """
     signature = inspect.signature(command, eval_str=True)
     own = [one for one in signature.parameters.values() if one.name != "reading"]
+    has_model = any(_is_model(one) for one in own)
     options = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(option, text))
-        for name, (option, text) in _HELP.items()
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(name, has_model))
+        for name in _HELP
     ]
 
     @wraps(command)
@@ -54,8 +56,15 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _annotation(option: str, text: str) -> Any:
-    return Annotated[str | None, typer.Option(option, help=text, rich_help_panel="Reading data", show_default=False)]
+def _is_model(parameter: inspect.Parameter) -> bool:
+    """Return whether a parameter is the argument MODEL, a trained model: the model that `train` writes is an option."""
+    return any(isinstance(one, ArgumentInfo) and one.metavar == "MODEL" for one in get_args(parameter.annotation))
+
+
+def _annotation(name: str, has_model: bool) -> Any:
+    option, text, usual = _HELP[name]
+    about = f"{text} Default: as in training." if has_model else f"{text} Default: `{usual}`."
+    return Annotated[str | None, typer.Option(option, help=about, rich_help_panel="Reading data", show_default=False)]
 
 
 def reading_for(model: Model, given: Reading) -> dict[str, Any]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lightdxml.report import Subject
 
 Data = Annotated[
-    str, typer.Option("--data", help="A data set; the model is measured on its test documents.", show_default=False)
+    str, typer.Option("--data", help="Measure the model on the test documents of this data set.", show_default=False)
 ]
 Out = Annotated[
     Path | None,
@@ -42,8 +42,8 @@ def run(
 ) -> None:
     """Write an HTML report about a model.
 
-    It shows accuracy on test documents, scores as probabilities, rare and frequent labels, confused labels, examples,
-    training, time and memory. If the data set has no test part, all of its documents are used.
+    The report shows accuracy on test documents, calibration of scores, rare and frequent labels, confused labels,
+    examples, training, time and memory. If the data set has no test part, all of its documents are used.
 
     Example: `lightdxml report my-model --data see-also`
     """

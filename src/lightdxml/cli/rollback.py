@@ -24,7 +24,7 @@ To = Annotated[
 def run(model: ModelFolder, to: To = None, out: Out = None, force: Force = False, json: Json = False) -> None:
     """Undo what a model has learned: go back to where it was after an earlier step.
 
-    The model is made again from the training and the steps before. Steps after it are removed from the journal.
+    The model is rebuilt from its training and the steps up to this one. Later steps are removed from the journal.
 
     Example: `lightdxml rollback my-model --to 3`
     """
@@ -51,6 +51,6 @@ def _show(target: Path, step: int, undone: Sequence[Entry], is_same: bool, json:
     rows = [(str(one.step), one.time[:19].replace("T", " "), summary(one)) for one in undone]
     print_table("Undone", ("step", "time (UTC)", ""), rows)
     if not is_same:
-        warn(f"some bits differ from those after step {step}: it was made on another machine, or by another version")
-    with_bits = ", with the same bits" if is_same else ""
-    say(f"The model in {target} is that after step {step}{with_bits}.")
+        warn(f"some bits differ from the model after step {step}, which another machine or version of lightdxml made")
+    bit_for_bit = ", bit for bit" if is_same else ""
+    say(f"The model in {target} is back at step {step}{bit_for_bit}.")

@@ -19,11 +19,11 @@ class Rules(TypedDict, total=False):
 
 
 _rule = partial(typer.Option, metavar="URI", rich_help_panel="Labels", show_default=False)
-Include = Annotated[list[str] | None, _rule("--include", help="Suggest no labels but this one. Repeatable.")]
+Include = Annotated[list[str] | None, _rule("--include", help="Suggest only this label. Repeatable.")]
 Exclude = Annotated[list[str] | None, _rule("--exclude", help="Do not suggest this label. Repeatable.")]
 IncludeBranch = Annotated[
     list[str] | None,
-    _rule("--include-branch", help="Suggest no labels but this concept and those below it. Repeatable."),
+    _rule("--include-branch", help="Suggest only this concept and those below it. Repeatable."),
 ]
 ExcludeBranch = Annotated[
     list[str] | None,

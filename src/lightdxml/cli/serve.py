@@ -26,15 +26,15 @@ def run(
         list[str],
         typer.Argument(
             metavar="MODEL…",
-            help="Folders of trained models, each with an id if you like: `ID=FOLDER`.",
+            help="Folders of trained models. `ID=FOLDER` sets the id of a model.",
             show_default=False,
         ),
     ],
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 5000,
+    port: Annotated[int, typer.Option(help="Port; 0 picks a free one.", min=0, max=65535)] = 5000,
     host: Annotated[str, typer.Option(help="Address to listen on. `0.0.0.0` lets other machines in.")] = "127.0.0.1",
     n_jobs: NJobs = None,
     reload: Annotated[
-        bool, typer.Option("--reload", help="Check every second for replaced models. SIGHUP checks once.")
+        bool, typer.Option("--reload", help="Check every second for replaced models and load them. SIGHUP checks once.")
     ] = False,
     allow_learn: Annotated[
         bool, typer.Option("--allow-learn", help="Let models learn from documents that clients send with labels.")
@@ -43,7 +43,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help=f"File of bearer tokens, one per line: clients must send one. Or set {_TOKENS}, with commas.",
+            help=f"File of bearer tokens, one per line. Clients must send one. Or set {_TOKENS}, separated by commas.",
             show_default=False,
         ),
     ] = None,
@@ -51,20 +51,25 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="URL",
-            help="Web site whose pages may call the API (CORS). Repeatable. Default: all; none if models learn without"
-            " tokens.",
+            help="Web site whose pages may call the API (CORS). Repeatable. Default: all; none with `--allow-learn` and"
+            " without tokens.",
             show_default=False,
         ),
     ] = None,
     access_log: Annotated[bool, typer.Option(help="Log each request as a line of JSON.")] = True,
     queue: Annotated[
-        int, typer.Option(help="Most documents in the queue; further requests get 429.", min=1, rich_help_panel=_PANEL)
+        int,
+        typer.Option(
+            help="Maximum number of documents in the queue. Further requests get status 429.",
+            min=1,
+            rich_help_panel=_PANEL,
+        ),
     ] = 512,
     timeout: Annotated[
-        str, typer.Option(help="How long a request may take to arrive, or wait in the queue.", rich_help_panel=_PANEL)
+        str, typer.Option(help="Time limit for a request to arrive, and to wait in the queue.", rich_help_panel=_PANEL)
     ] = "30s",
     max_body: Annotated[
-        str, typer.Option(help="Largest request body; larger ones get 413.", rich_help_panel=_PANEL)
+        str, typer.Option(help="Largest request body. Larger ones get status 413.", rich_help_panel=_PANEL)
     ] = "10MB",
 ) -> None:
     """Serve models over HTTP: a page for people, Annif's REST API for programs, and an API with all options.
@@ -151,7 +156,7 @@ def _tokens(file: Path | None) -> tuple[str, ...]:
         raise ValueError(f"{file or _TOKENS} has no tokens: give at least one, or leave it out")
     if short := [token for token in tokens if len(token) < _SHORTEST or not token.isascii()]:
         raise ValueError(
-            f"{len(short)} of {len(tokens)} tokens too short or not ASCII: use {_SHORTEST} characters or more"
+            f"{len(short)} of {len(tokens)} tokens are too short or not ASCII: use {_SHORTEST} characters or more"
         )
     return tuple(tokens)
 

@@ -89,4 +89,4 @@ class CommandWithSettings(TyperCommand):
             table.add_row(Text(row.name, style="bold cyan"), Text(row.default), Text(row.values, style="dim"))
         title = "All settings for --set, with defaults and possible values"
         console.print(Panel(table, title=title, title_align="left", border_style="dim"))
-        console.print(" The page 'Settings' of the documentation explains each setting.\n", highlight=False)
+        console.print(" The page 'Settings' in the documentation explains each setting.\n", highlight=False)

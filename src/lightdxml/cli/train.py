@@ -44,8 +44,8 @@ NewModel = Annotated[Path, typer.Option("--model", help="Folder to write the mod
 Preset = Annotated[
     str,
     typer.Option(
-        help="`default`, `fast`, the paper's settings for one of its data sets, such as `paper/EURLex-4K`, or a file,"
-        " such as `lightdxml tune` writes.",
+        help="`default`, `fast`, the paper's settings for one of its data sets, such as `paper/EURLex-4K`, or a preset"
+        " file, such as one that `lightdxml tune` wrote.",
         metavar="NAME|FILE",
     ),
 ]
@@ -73,7 +73,7 @@ def run(
         bool,
         typer.Option(
             "--discard-lessons",
-            help="Replace a model that is already there, also if it has learned since its training.",
+            help="Replace an existing model even if it has learned since its training.",
         ),
     ] = False,
     dense: Annotated[
@@ -96,38 +96,41 @@ def run(
         bool | None, _model(help="Train a sparse linear classifier per label on the words. Default: true.")
     ] = None,
     tree: Annotated[bool | None, _model(help="Try label trees if there are many labels. Default: true.")] = None,
-    names: Annotated[
-        bool | None, _model(help="Look for names of labels in the documents, if labels have names. Default: true.")
-    ] = None,
+    names: Annotated[bool | None, _model(help="Look for the names of labels in the documents. Default: true.")] = None,
     vocabulary: Annotated[
         Path | None,
         _model(
-            help="What labels are called: TSV, CSV or SKOS, in the encoding of the data. Its concepts are labels too.",
+            help="Vocabulary with the names of labels: TSV, CSV or SKOS, in the encoding of the data. All its concepts"
+            " become labels.",
             metavar="FILE",
         ),
     ] = None,
     index: Annotated[
         Literal["auto", "exact", "rabitq"] | None,
-        _model(help="Search for candidates. `rabitq` is approximate, and faster for very many labels. Default: auto."),
+        _model(
+            help="Search for candidate labels. `rabitq` is approximate, and faster for very many labels. Default: auto."
+        ),
     ] = None,
     precision: Annotated[
         Literal["float16", "float32"] | None, _model(help="Number format of the stored model. Default: float16.")
     ] = None,
     validation_fraction: Annotated[
         float | None,
-        _model(help="Fraction of training documents to hold out for validation without a dev part. Default: 0.05."),
+        _model(
+            help="Fraction of training documents to hold out for validation if there is no dev part. Default: 0.05."
+        ),
     ] = None,
     ngrams: Annotated[
         int | None, _text(help="1 for single words, 2 for pairs of neighboring words as well. Default: 1.")
     ] = None,
     min_df: Annotated[
-        int | None, _text(help="Ignore words that occur in fewer training documents. Default: 2.")
+        int | None, _text(help="Ignore words that occur in fewer training documents than this. Default: 2.")
     ] = None,
     max_features: Annotated[
-        int | None, _text(help="Words and pairs to keep, at most: the most frequent ones. Default: 100,000.")
+        int | None, _text(help="Maximum number of words and pairs; the most frequent ones are kept. Default: 100,000.")
     ] = None,
     title_weight: Annotated[
-        float | None, _text(help="Weight of a word in the title. A word in the text has 1. Default: 1.")
+        float | None, _text(help="Weight of a word in the title, relative to a word in the text. Default: 1.")
     ] = None,
     language: Annotated[
         str | None, _text(help="Reduce words to their base form, in a language such as en, de or fi.")
@@ -137,7 +140,8 @@ def run(
         _text(help="Word vectors to start from: a file, or `train` to train them on the texts.", metavar="FILE"),
     ] = None,
     checkpoint: Annotated[
-        Path | None, _long(help="Folder for checkpoints: a training run that stops can be resumed.", metavar="DIR")
+        Path | None,
+        _long(help="Folder for checkpoints, from which `--resume` resumes a stopped training run.", metavar="DIR"),
     ] = None,
     every: Annotated[
         str | None, _long(help="Time between checkpoints, such as 30s, 5m or 1h. Default: 5m.", metavar="TIME")
@@ -147,7 +151,7 @@ def run(
         bool,
         _long(
             "--allow-different-machine",
-            help="Resume also on another processor or with other versions of libraries. The last bits may differ.",
+            help="Resume even on another processor or with other library versions. The last bits may differ.",
         ),
     ] = False,
     memory_limit: Annotated[
@@ -155,7 +159,7 @@ def run(
         _long(help="Do not start if training may need more memory than this. Default: the free memory.", metavar="4GB"),
     ] = None,
     spill: Annotated[
-        Path | None, _long(help="Keep large arrays in files in this folder: needs less memory.", metavar="DIR")
+        Path | None, _long(help="Keep large arrays in files in this folder, to save memory.", metavar="DIR")
     ] = None,
     ray: Annotated[
         str | None,
@@ -167,15 +171,15 @@ def run(
     shards: Annotated[
         int | None,
         _cluster(
-            help="Processes that the paper's classifier is divided among, a power of two. Default: one per machine."
+            help="Processes among which to divide the paper's classifier: a power of two. Default: one per machine."
         ),
     ] = None,
     keep_training_data: Annotated[
         bool,
         typer.Option(
             "--keep-training-data",
-            help="Keep features and labels of the documents beside the model: `lightdxml learn` is then as good as"
-            " training on all documents.",
+            help="Keep features and labels of the training documents beside the model, so that `lightdxml learn` is"
+            " almost as good as training on all documents.",
         ),
     ] = False,
     *,
@@ -183,8 +187,11 @@ def run(
 ) -> None:
     """Train a model on the training documents of a data set.
 
-    The dev part of the data set is used for validation: to choose the best epoch and how much each part of the model
-    counts. Without a dev part, some training documents are held out for this. The test part is not used.
+    A model scores labels in several ways, called views, such as a linear classifier or label trees. The phase `blend`
+    of training chooses how much each view counts in the final score.
+
+    The dev part of the data set is used for validation: to choose the best epoch and how much each view counts. Without
+    a dev part, some training documents are held out for this. The test part is not used.
 
     With --checkpoint, a training run that was stopped or killed can be resumed. The result is the same model.
 
@@ -227,7 +234,7 @@ def run(
         limit = None if memory_limit is None else parse_size(memory_limit)
         # On a cluster, texts in several files stay there.
         loaded = load(data, **reading, memory_limit=limit, executor=None if backend is None else executor)
-        note_gaps(loaded.train, "they are training documents all the same")
+        note_gaps(loaded.train, "they are used for training anyway")
         start = time.perf_counter()
         fit: dict[str, Any] = {"checkpoint": checkpoint, "checkpoint_every": seconds_between, "resume": resume}
         fit |= {
@@ -247,7 +254,7 @@ def run(
     _show_accuracy(estimator.model_, loaded)
     options = reading_options(reading)
     if loaded.test is None:
-        say(f"To measure it on test documents, hold some out and train again: {split_command(data, options)}")
+        say(f"To measure a model on test documents, hold some out and train again: {split_command(data, options)}")
     say(f"The model is in {model}. Next: {_next_command(loaded, model, data, options)}")
 
 
@@ -302,15 +309,15 @@ def _show_accuracy(model: Model, loaded: Dataset) -> None:
 
     metrics, n = model.metrics, model.n_validation
     kind, caveat = (
-        "held-out documents",
-        "The weights of the views were fitted to them: expect a little less on others.",
+        "held-out training documents",
+        "They also decided how much each part of the model counts: expect a little less on other documents.",
     )
     if loaded.dev is not None:
         kind = "dev documents"
     elif n == model.n_documents:
-        kind, caveat = "training documents", "None were held out: expect much less on others."
+        kind, caveat = "training documents", "No documents were held out: expect much less on other documents."
     low, high = confidence_interval(metrics["P@1"], n)
-    say(f"On {n:,} {kind}: P@1 {metrics['P@1']:.1f} (95 % confidence: {low:.1f} to {high:.1f}),")
+    say(f"On {n:,} {kind}: P@1 {metrics['P@1']:.1f} (95% confidence interval: {low:.1f} to {high:.1f}),")
     say(", ".join(f"{name} {metrics[name]:.1f}" for name in ("P@3", "P@5", "PSP@1", "PSP@5")) + ".")
     say(caveat)
 
@@ -376,7 +383,7 @@ def _fit(estimator: LightDXML, loaded: Any, model: Path, reading: Reading, **opt
             raise
         _remember(estimator, reading)
         estimator.save(model)
-        raise ValueError(f"{error} (the kept model is in {model})") from error
+        raise ValueError(f"{error} (the model that was kept is in {model})") from error
 
 
 def _save(estimator: LightDXML, model: Path, checkpoint: Path | None, discard_lessons: bool) -> None:
@@ -399,7 +406,7 @@ def _save(estimator: LightDXML, model: Path, checkpoint: Path | None, discard_le
             raise
         raise ValueError(f"{error}; {checkpoint} holds the finished training, save it with: {_resuming()}") from error
     if target != model:
-        raise ValueError(f"{model} has learned during this training, and stays: the new model is in {target}")
+        raise ValueError(f"{model} has learned during this training and was kept: the new model is in {target}")
 
 
 def _free_place(model: Path) -> Path:

@@ -39,7 +39,7 @@ def run(
     ] = "P@5",
     tail: Annotated[float, typer.Option("--tail", help="Preference for rare labels when trials are measured.")] = 0.0,
     trials: Annotated[
-        int, typer.Option("--trials", help="Trials in all: earlier ones in the storage count.", min=1)
+        int, typer.Option("--trials", help="Number of trials, including earlier ones in the storage.", min=1)
     ] = _TRIALS,
     time: Annotated[
         str | None, typer.Option("--time", help="Stop after this time, such as 90s, 30m or 2h.", metavar="TIME")
@@ -48,7 +48,7 @@ def run(
         str,
         typer.Option(
             "--storage",
-            help="File for the trials: the same command goes on from it. SQLite; with a name that ends in `.log`, a"
+            help="File for the trials, from which the same command continues: SQLite or, if the name ends in `.log`, a"
             " journal for several processes. Or the URL of a database.",
             metavar="FILE",
         ),
@@ -58,17 +58,18 @@ def run(
     ] = Path("preset.json"),
     preset: Annotated[
         str,
-        typer.Option("--preset", help="Where settings come from that are not varied.", metavar="NAME|FILE"),
+        typer.Option("--preset", help="Preset for all settings that are not varied.", metavar="NAME|FILE"),
     ] = "default",
     space: Annotated[
         Path | None,
-        typer.Option("--space", help="JSON file that says which settings to vary.", metavar="FILE"),
+        typer.Option("--space", help="JSON file with the settings to vary.", metavar="FILE"),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune/--no-prune", help="Stop trials early that are in the worse half so far.")
+        bool, typer.Option("--prune/--no-prune", help="Stop a trial early if it is in the worse half so far.")
     ] = True,
     vocabulary: Annotated[
-        Path | None, typer.Option("--vocabulary", help="What labels are called, as for `train`.", metavar="FILE")
+        Path | None,
+        typer.Option("--vocabulary", help="Vocabulary with the names of labels, as for `train`.", metavar="FILE"),
     ] = None,
     memory_limit: Annotated[
         str | None,
@@ -87,8 +88,8 @@ def run(
     training documents that are held out from all trials. The test part is not used. The first trial has the defaults.
     Trials that are clearly worse stop early.
 
-    Ctrl-C loses the running trial only: the same command goes on. So does a further process with the same storage,
-    which shares the work.
+    Ctrl-C loses only the running trial, and the same command continues. Several processes with the same storage share
+    the work.
 
     Example: `lightdxml tune see-also --metric PSP@5 --trials 20`
     """
@@ -118,7 +119,7 @@ def run(
     about = result.study_id(study.identity)
     if not force:
         result.check_target(out, about)
-    kind = "training documents, held out" if documents.held_out else "dev documents"
+    kind = "held-out training documents" if documents.held_out else "dev documents"
     note(f"{documents.name}: trials are measured on {len(documents.judged):,} {kind}")
     with _stopped(study, storage):
         try:
@@ -127,7 +128,7 @@ def run(
             if study.outcome().best is not None:
                 presets.write(out, result.best_preset(documents, plan, study.outcome(), about))
     if found.best is None:
-        raise ValueError(f"no trial was finished ({found.ended}): give --time more, or --trials")
+        raise ValueError(f"no trial was finished ({found.ended}): raise --time or --trials")
     best = presets.read(out)
     if json:
         print_json(_as_json(found, best, out))
@@ -163,7 +164,7 @@ def _stopped(study: Study, storage: str) -> Iterator[None]:
     except KeyboardInterrupt as stopped:
         done, where = len(study.outcome().trials), "the database" if "://" in storage else storage
         command = shlex.join(["lightdxml", *sys.argv[1:]])
-        note(f"stopped; {done} trials are in {where}; go on with: {command}")
+        note(f"stopped; {done} trials are in {where}; continue with: {command}")
         raise typer.Exit(128 + (received[-1] if received else signal.SIGINT)) from stopped
     finally:
         for number, handler in before.items():

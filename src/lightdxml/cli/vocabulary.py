@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lightdxml.vocabulary_update import Changes
 
 app = typer.Typer(
-    help="Inspect vocabularies of labels, and give a trained model another one.",
+    help="Inspect vocabularies, and update the vocabulary of a trained model.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -60,15 +60,18 @@ def update(
     model: ModelFolder,
     file: File,
     out: Out = None,
-    retire: Annotated[bool, typer.Option("--retire", help="Retire labels that have training documents too.")] = False,
+    retire: Annotated[
+        bool, typer.Option("--retire", help="Allow retiring labels that have training documents.")
+    ] = False,
     force: Force = False,
     json: Json = False,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Rename, retire and add the labels of a trained model, without training.
 
-    FILE is the whole vocabulary. New concepts become labels, which are suggested where texts contain their names.
-    Labels that it has no more, or that are deprecated, are never suggested again. Labels keep their ids.
+    FILE is the whole new vocabulary. New concepts become labels, which are suggested where texts contain their names.
+    Labels that FILE no longer contains, or that are deprecated in it, are retired: never suggested again. Labels keep
+    their ids.
 
     Example: `lightdxml vocabulary update my-model vocabulary.ttl`
     """

@@ -34,7 +34,9 @@ def run(
     data: Source,
     other: Annotated[
         Path,
-        typer.Option("--with", metavar="FILE", help=f"{WITH_HELP}, for these documents.", show_default=False),
+        typer.Option(
+            "--with", metavar="FILE", help=WITH_HELP.format(documents=" for these documents"), show_default=False
+        ),
     ],
     tail: Tail = 0.0,
     json: Json = False,
@@ -46,12 +48,15 @@ def run(
     *,
     reading: Reading,
 ) -> None:
-    """Find the weight with which another system's scores are best blended with those of a model.
+    """Find the best weight for blending another system's scores with those of a model.
 
-    The documents are the dev part of a data set, or a file of documents that the model has not seen. The blended score
-    is (1 − weight) · ours + weight · theirs. The best weight is the one with the highest mean of P@1, P@3 and P@5; it
-    is 0 if that gains no more than its standard error. Pass it to `predict` and `evaluate` as `--with-weight`.
-    Labels that may not be suggested do not count.
+    The documents are the dev part of a data set, or a file of documents that the model has not seen. FILE has a line
+    for each of them, such as `{"id": "4711", "labels": [{"label": "cat", "score": 0.83}]}`. A label can also have a
+    `uri` instead of its name. Scores can have any scale.
+
+    The blended score is (1 − weight) · score of the model + weight · score of the other system. The best weight has the
+    highest mean of P@1, P@3 and P@5. If it gains no more than its standard error, the best weight is 0. Pass the
+    weight to `predict` and `evaluate` as `--with-weight`. Labels that the model must not suggest do not count.
 
     Example: `lightdxml weigh my-model my-data --with annif-dev.jsonl`
     """
@@ -84,8 +89,8 @@ def _dev(data: Dataset, source: str, reading: list[str]) -> Dataset:
     """Return the data with its dev part in place of the test part; all documents of a data set of one part."""
     if data.dev is None and data.test is not None:
         raise ValueError(
-            f"{source} has no dev part, and test documents choose no weights: give a file of documents that the model"
-            " has not seen, or hold out documents and train again:"
+            f"{source} has no dev part, and test documents must not choose a weight: give a file of documents that the"
+            " model has not seen, or hold out documents and train again:"
             f" {split_command(source, reading, '--test', '0', '--dev', '0.1')}"
         )
     return replace(data, test=data.dev)
@@ -102,9 +107,9 @@ def _show(title: str, points: list[WeightPoint], best: WeightPoint) -> None:
         ]
         for point in points
     ]
-    columns = ("weight", *best.precision, "gain of the mean", "standard error", "")
+    columns = ("weight", *best.precision, "mean gain", "standard error", "")
     print_table(title, columns, rows)
     if best.weight:
         say(f"Best weight: --with-weight {best.weight:g}. It gains {best.gain:.2f} ± {best.error:.2f} points.")
     else:
-        say("Best weight: 0. No other one gains more than its standard error over the model alone.")
+        say("Best weight: 0. No other weight gains more than its standard error over the model alone.")

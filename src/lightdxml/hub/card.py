@@ -32,7 +32,7 @@ _MEANINGS = {
     "PSP": "like P, with more weight on rare labels",
     "R": "percentage of a document's labels among the first k",
 }
-_INTERVAL = "its 95 % confidence interval"
+_INTERVAL = "its 95% confidence interval"
 _CUTS = (1, 3, 5)
 _INDEXED = tuple(f"{name}@{k}" for name in ("P", "nDCG", "PSP") for k in _CUTS)
 
@@ -248,7 +248,7 @@ def _measured_on(model: Model, found: Evaluation) -> str:
         lines.append(f"The model does not know {found.unknown_labels:,} of their labels, which count as missed.")
     if (found.trained_on_share or 0) > _TOLERATED:
         lines.append(
-            f"**It was trained on {100 * (found.trained_on_share or 0):.3g} % of them, so these numbers are too high.**"
+            f"**It was trained on {100 * (found.trained_on_share or 0):.3g}% of them, so these numbers are too high.**"
         )
     return " ".join(lines)
 

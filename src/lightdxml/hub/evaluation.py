@@ -50,7 +50,7 @@ class Evaluation:
     metrics
         Measures in percent, such as `P@1`.
     intervals
-        The 95 % confidence intervals of some of them.
+        The 95% confidence intervals of some of them.
     groups
         Accuracy by frequency of labels.
     calibration_error
@@ -77,7 +77,7 @@ class Evaluation:
 def intervals_of(
     Y: csr_matrix, ranked: NDArray[np.int32], cuts: Sequence[int], ignore: csr_matrix | None = None
 ) -> dict[str, tuple[float, float]]:
-    """Return the 95 % confidence interval of P@k: Wilson's at 1, and the normal approximation above.
+    """Return the 95% confidence interval of P@k: Wilson's at 1, and the normal approximation above.
 
     >>> Y, ranked = csr_matrix(np.eye(2)), np.array([[0, 1], [1, 0]], dtype=np.int32)
     >>> {name: (round(low, 1), round(high, 1)) for name, (low, high) in intervals_of(Y, ranked, (1, 2)).items()}

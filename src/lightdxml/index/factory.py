@@ -119,7 +119,7 @@ def array_specs(kind: Kind, n: int, dim: int) -> dict[str, tuple[tuple[int, ...]
 def training_index(index: Index, queries: NDArray[np.float32], k: int) -> Index:
     """Return an index of the same vectors that finds shortlists of many training documents in less time.
 
-    It finds about 90 % of the exact shortlists; fewer if more than a tenth of very many labels would have to be
+    It finds about 90% of the exact shortlists; fewer if more than a tenth of very many labels would have to be
     reranked, before training has learned much. Whether it is exact depends on the data alone, not on the speed of this
     CPU, unless the CPU cannot search codes at all.
 

@@ -104,14 +104,14 @@ def _reasons(learned: float, unknown_words: float, new_labels: float) -> list[st
     if learned > _LEARNED:
         reasons.append(f"{learned:.0%} of the documents were learned after training")
     if unknown_words > _UNKNOWN:
-        reasons.append(f"{unknown_words:.0%} of the words of the latest documents were unknown")
+        reasons.append(f"{unknown_words:.0%} of the words in the latest documents were unknown")
     if new_labels > _NEW:
         reasons.append(f"{new_labels:.0%} of the labels are new since training")
     return reasons
 
 
 def _lost_precision(model: Model, metrics: dict[str, float], n: int) -> list[str]:
-    """Return that P@1 has fallen, if 95 % confidence intervals are further apart than what a model may lose."""
+    """Return that P@1 has fallen, if 95% confidence intervals are further apart than what a model may lose."""
     if "P@1" not in model.metrics or not model.n_validation:
         return []
     now, before = metrics["P@1"], model.metrics["P@1"]

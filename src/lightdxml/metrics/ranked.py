@@ -236,7 +236,7 @@ def _label_means(compared: Compared, cutoffs: list[int]) -> dict[str, float]:
 
 
 def confidence_interval(percent: float, n: int) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a percentage of n documents, such as P@1 (Wilson's score interval).
+    """Return the 95% confidence interval of a percentage of n documents, such as P@1 (Wilson's score interval).
 
     Examples
     --------

@@ -72,7 +72,7 @@ class Opinions:
                 self.check_count(first + n_documents)
             return np.arange(first, first + n_documents)
         if ids is None or all(one is None for one in ids):
-            raise ValueError(f"{self.path} has ids of documents, and the documents have none: give them ids, too")
+            raise ValueError(f"{self.path} has ids of documents, but the documents have none: give them ids, too")
         return np.array([-1 if one is None else self.rows.get(str(one), -1) for one in ids], dtype=np.int64)
 
     def check_count(self, n_documents: int) -> None:

@@ -64,7 +64,7 @@ def check_target(folder: Path, *others: Path | None) -> None:
         raise ValueError(f"there is no permission to read {folder}: choose another folder") from error
     if (outer := next(filter(is_model, folder.resolve().parents), None)) is not None:
         raise ValueError(
-            f"{folder} lies in the model {outer}, which could not be changed any more: choose another folder"
+            f"{folder} is inside the folder of the model {outer}, which holds nothing else: choose another folder"
         )
     # A model is written next to the folder and then put in its place.
     parent = next(place for place in folder.absolute().parents if place.exists())

@@ -191,7 +191,7 @@ def _facts(subject: Subject) -> dict[str, str]:
         "Training documents": f"{model.n_documents:,}",
         "Labels": f"{model.n_labels:,}",
         "Features" if model.vectorizer is None else "Words": f"{model.n_features:,}",
-        "True labels among the candidates": f"{subject.measured.reach:.2f} %",
+        "True labels among the candidates": f"{subject.measured.reach:.2f}%",
         "Training time": duration(sum(phase.seconds for phase in spent)) if spent else "",
         "Peak memory in training": size(1e6 * max(peaks)) if peaks else "",
         "Size of the model": size(sum(array.nbytes for array in model.arrays().values())),

@@ -23,7 +23,7 @@ def probabilities(measured: Measured, k: int) -> str:
     best = int(counts.f1.argmax())
     decisions = (
         "Precision, recall and F1 over all pairs of document and label, if all labels with at least this score are"
-        f" kept. F1 is highest at {THRESHOLDS[best]:.2f}, with {counts.f1[best]:.2f} %. Test documents should not"
+        f" kept. F1 is highest at {THRESHOLDS[best]:.2f}, with {counts.f1[best]:.2f}%. Test documents should not"
         " choose a threshold."
     )
     return side_by_side(

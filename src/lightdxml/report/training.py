@@ -40,7 +40,7 @@ def training(history: History) -> str:
         axes = (_EPOCHS, "% of the exact shortlist")
         chart = figures.lines("shortlist", "Recall of the shortlists by epoch", line, axes, ylim=(None, 100.5))
         blocks.append(figure(chart, "Percentage of the nearest labels that the index finds."))
-    exact = note("The index found all of the nearest labels: the recall of the shortlists was 100 %.")
+    exact = note("The index found all of the nearest labels: the recall of the shortlists was 100%.")
     return side_by_side(*blocks) + (exact if recalls and min(recalls) == 1 else "")
 
 
@@ -140,7 +140,7 @@ def phases(history: History) -> str:
             phase.seconds,
             (
                 duration(phase.seconds),
-                f"{100 * phase.seconds / total:.1f} %",
+                f"{100 * phase.seconds / total:.1f}%",
                 f"{phase.times:,}",
                 "–" if phase.peak_mb is None else size(1e6 * phase.peak_mb),
             ),

@@ -279,7 +279,7 @@ def _diverged_error(run: Run, reason: Diverged) -> DivergedError:
     """Return the error that says what to change, with the best model of the cycle until then."""
     best = run.cycle.best if run.cycle is not None else None
     kept = None if best is None else dense_model(run, best)
-    note = "" if kept is None else f"; the model of validation P@1 {kept.metrics['P@1']:.2f} is kept"
+    note = "" if kept is None else f"; the best model so far (validation P@1 {kept.metrics['P@1']:.2f}) is kept"
     return DivergedError(f"training diverged in {reason.where}{note}: {reason.advice}", kept, run.history)
 
 
