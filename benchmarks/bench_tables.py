@@ -28,7 +28,10 @@ P, PSP = ("P@1", "P@3", "P@5"), ("PSP@1", "PSP@3", "PSP@5")
 
 
 class BenchTable(NamedTuple):
-    """A table of some methods, or variants of one, on some data sets; `folder` tells the runs apart."""
+    """A table of some methods, or variants of one, on some data sets; `folder` tells the runs apart.
+
+    Without methods, the table is about all results that are there.
+    """
 
     text: Callable[[Groups], str]
     sets: Sequence[str] = SETS
@@ -52,17 +55,14 @@ def size(value: float) -> str:
 
 def readme(groups: Groups) -> str:
     """P@1, PSP@5 and seconds of training: one row per data set, one column per method."""
-    methods = ("lightdxml", "xr-linear", "bonsai", "parabel")
     rows = []
     for data, by_method in groups.items():
-        known = [by_method[method] for method in methods if method in by_method]
         cells = []
-        for group in known:
+        for group in by_method.values():
             text = f"{group.values['P@1'].mean:.1f} / {group.values['PSP@5'].mean:.1f}"
             cells.append(f"{text}, {seconds(group.values['train_seconds'].mean)}")
-        rows.append([data, f"{known[0].cells[0]['sizes']['labels']:,}", *cells])
-    shown = [method for method in methods if method in next(iter(groups.values()))]
-    return table(["Data set", "Labels", *(TITLES[method] for method in shown)], rows)
+        rows.append([data, f"{by_method['lightdxml'].cells[0]['sizes']['labels']:,}", *cells])
+    return table(["Data set", "Labels", *(TITLES[method] for method in next(iter(groups.values())))], rows)
 
 
 def summary(groups: Groups) -> str:
@@ -83,50 +83,41 @@ def summary(groups: Groups) -> str:
     return table([*titles, "ms per document", "single ms"], rows)
 
 
-def beside(ours: Group, others: Sequence[Group], timed: Group | None) -> tuple[list[str], int]:
-    """Return a row of `wins`, and the number of comparisons of accuracy that are won."""
-    lost, won = [], 0
-    for name in (*P, *PSP):
-        for other in others:
-            gap = round(ours.values[name].mean, 2) - round(other.values[name].mean, 2)
-            won += gap >= 0
-            if gap < 0:
-                lost.append(f"{name} **−{-gap:.2f}** against {TITLES[other.method]}")
-    ratios = []
-    if timed is not None:
-        ratio = ours.values["train_seconds"].mean / timed.values["train_seconds"].mean
-        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
-    for name in ("size_mb", "batch_ms"):
-        ratio = ours.values[name].mean / min(other.values[name].mean for other in others)
-        ratios.append(f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}")
-    return [f"ahead in all but {', '.join(lost)}" if lost else "ahead in all", *ratios], won
-
-
 def wins(groups: Groups, method: str, peers: Sequence[str]) -> str:
     """Compare a method with peers; the time is that beside the first of them."""
-    rows, won, of = [], 0, 0
+    rows, won, tied, of = [], 0, 0, 0
     for data, by_method in groups.items():
-        others = [by_method[peer] for peer in peers if peer in by_method]
-        row, n_won = beside(by_method[method], others, by_method.get(peers[0]))
-        rows.append([data, *row])
-        won, of = won + n_won, of + 6 * len(others)
-    known = [peer for peer in peers if peer in next(iter(groups.values()))]
-    titles = ["Data set", f"Accuracy against {', '.join(TITLES[peer] for peer in known)}"]
-    titles += [f"Time / {TITLES[peers[0]]}"] if peers[0] in known else []
-    titles += ["Size / smallest of them", "ms per document / fastest of them"]
+        ours, others = by_method[method], [by_method[peer] for peer in peers]
+        notes = []
+        for name, other in ((name, other) for name in (*P, *PSP) for other in others):
+            gap = round(ours.values[name].mean, 2) - round(other.values[name].mean, 2)
+            won, tied, of = won + (gap > 0), tied + (gap == 0), of + 1
+            if gap <= 0:
+                notes.append(f"{name} **{f'−{-gap:.2f}' if gap else 'tie'}** ({TITLES[other.method]})")
+        costs = [("train_seconds", others[:1]), ("size_mb", others), ("batch_ms", others)]
+        ratios = [
+            ours.values[name].mean / min(other.values[name].mean for other in compared) for name, compared in costs
+        ]
+        shown = (f"**{ratio:.2f}**" if ratio > 1 else f"{ratio:.2f}" for ratio in ratios)
+        rows.append([data, f"ahead in all but {', '.join(notes)}" if notes else "ahead in all", *shown])
+    titles = ["Data set", f"Accuracy against {', '.join(TITLES[peer] for peer in peers)}", f"Time / {TITLES[peers[0]]}"]
+    smallest, fastest = ("smallest of them", "fastest of them") if len(peers) > 1 else (TITLES[peers[0]],) * 2
+    titles += [f"Size / {smallest}", f"ms per document / {fastest}"]
     # Words are on the left.
     aligned = table(titles, rows).replace("|---|--:|", "|---|---|", 1)
-    return f"{aligned}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}."
+    ties = f" and ties in {tied}" if tied else ""
+    return f"{aligned}\n\nOf {of} comparisons of accuracy, {TITLES[method].strip('*')} wins {won}{ties}."
 
 
 def results(groups: Groups) -> str:
     """Everything that is measured on one data set."""
     ((_, by_method),) = groups.items()
     text = tables.measurements(list(by_method.values()))
-    phases = by_method["lightdxml"].done[0]["phases"]
-    longest = sorted((-took, name) for name, took in phases.items() if took >= 0.1 and name != "compile")
-    listed = ", ".join(f"{name} {-took:.1f}" for took, name in longest)
-    return f"{text}\n\nSeconds of `lightdxml` by phase: {listed}."
+    phases = {name: took for name, took in by_method["lightdxml"].done[0]["phases"].items() if name != "compile"}
+    longest = {name: took for name, took in phases.items() if took >= 0.02 * sum(phases.values())}
+    listed = ", ".join(f"{name} {longest[name]:.2g}" for name in sorted(longest, key=longest.__getitem__, reverse=True))
+    rest = sum(phases.values()) - sum(longest.values())
+    return f"{text}\n\nSeconds of `lightdxml` by phase: {listed}, others {rest:.2g}."
 
 
 def papers_table(groups: Groups) -> str:
@@ -158,7 +149,8 @@ def runs(groups: Groups) -> str:
     cells = [cell for by_method in groups.values() for group in by_method.values() for cell in group.cells]
     versions = {name: version for cell in cells for name, version in cell["versions"].items() if version != "none"}
     listed = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    return f"**Versions.** {listed}. The suffix is a checksum of the source.\n\n{tables.settings_list(cells).rstrip()}"
+    _, settings = tables.settings_list(cells).split("\n\n", 1)
+    return f"**Versions.** {listed}. The suffix is a checksum of the source.\n\n{settings.rstrip()}"
 
 
 def known_methods(data: str) -> tuple[str, ...]:
@@ -183,5 +175,5 @@ BENCH: dict[str, BenchTable] = {
     },
     "seeds": BenchTable(seeds, SMALL, ("lightdxml", "bonsai", "parabel"), "seeds", ("--repeat", "5")),
     **{f"paper {data}": BenchTable(papers_table, [data], paper.METHODS) for data in SETS},
-    "runs": BenchTable(runs, methods=tuple(dict.fromkeys((*known_methods("bibtex"), *paper.METHODS)))),
+    "runs": BenchTable(runs, methods=()),
 }

@@ -155,9 +155,9 @@ def measure_steps(repeat: int) -> None:
             for n, executor in all_executors:
                 seconds, batch, gradient = steps(executor, shape, repeat)
                 moved = 0 if n == 1 else n * (batch + gradient)
-                share = moved / (B * shape.dim * 4 * n * 2)
+                share = "" if n == 1 else f"{moved / (B * shape.dim * 4 * n * 2):.3f}"
                 numbers = f"{shape.labels:,} | {shape.dim} | {shape.k} | {n} | {seconds * 1e3:.1f} ms"
-                print(f"| {numbers} | {moved / 1e6:.2f} MB | {share:.3f} |", flush=True)
+                print(f"| {numbers} | {moved / 1e6:.2f} MB | {share} |", flush=True)
         print("\n| Processes | Empty call | 20 MB there and back, per process |\n|--:|--:|--:|")
         large = np.zeros(20_000_000, dtype=np.uint8)
         for n, executor in all_executors[1:]:

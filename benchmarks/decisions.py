@@ -91,6 +91,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("LIGHTDXML_DATA", "../shared/data")))
     parser.add_argument("--logistic", metavar="SET")
     given = parser.parse_args()
+    if given.logistic is not None and given.logistic not in given.sets:
+        parser.error(f"--logistic {given.logistic} is not one of the data sets")
     columns = ("Data set", "Validation documents", "ECE before", "ECE", "micro-F1, auto", "P / R at `precision=0.9`")
     print(f"| {' | '.join((*columns, 'micro-F1, logistic regression'))} |")
     print("|---|" + "--:|" * len(columns), flush=True)

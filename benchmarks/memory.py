@@ -71,13 +71,14 @@ def measure(folder: Path, source: str, settings: dict[str, Any]) -> dict[str, An
     trained = LightDXML(options=options, verbose=False).fit(X, Y)
     estimate = next(entry["estimated_mb"] for entry in trained.history_ if "estimated_mb" in entry) * 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    dense = trained.model_.config.dense
     return {"sizes": [Y.shape[0], trained.model_.n_features, Y.shape[1]], "estimate": estimate, "peak": peak,
-            "per_document": Y.nnz / Y.shape[0]}  # fmt: skip
+            "per_document": Y.nnz / Y.shape[0], "dense": f"{dense.dim} / {dense.shortlist_size}"}  # fmt: skip
 
 
 def child(arguments: list[Any]) -> str:
     command = [sys.executable, __file__, "--child", json.dumps(arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def main() -> None:
@@ -97,15 +98,15 @@ def main() -> None:
     given = dict(setting.split("=", 1) for setting in arguments.set)
     tasks = [] if arguments.sets else [("", shape, {**settings, **given}) for *shape, settings in SHAPES]
     tasks += [(str(arguments.data / name), [], given) for name in arguments.sets or SETS]
-    columns = ("Data", "Documents", "Features", "Labels", "Labels per document", "Estimate", "Peak / estimate")
-    print(f"| {' | '.join(columns)} |\n|---|{'--:|' * (len(columns) - 1)}", flush=True)
+    print("| Data | Documents | Features | Labels | Labels per document | D / shortlist | Estimate | Peak / estimate |")
+    print(f"|---|{'--:|' * 7}", flush=True)
     for source, shape, settings in tasks:
         with tempfile.TemporaryDirectory() as folder:
             if shape:
                 child(["make", folder, shape])
             found = json.loads(child(["measure", folder, source, settings]).splitlines()[-1])
         cells = [Path(source).name or "synthetic", *(f"{size:,}" for size in found["sizes"])]
-        cells += [f"{found['per_document']:.1f}", f"{found['estimate'] / 1e6:,.0f} MB"]
+        cells += [f"{found['per_document']:.1f}", found["dense"], f"{found['estimate'] / 1e6:,.0f} MB"]
         print(f"| {' | '.join(cells)} | {found['peak'] / found['estimate']:.2f} |", flush=True)
 
 

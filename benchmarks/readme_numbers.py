@@ -7,8 +7,7 @@ each with its commit, date, machine and command; otherwise they are printed.
 What is measured stays in `--out`: results, data and models. Nothing there is measured again, so the same command
 continues after an interruption. The folder belongs to one state of the code.
 
-XR-Linear and Annif need environments of their own: see the page on benchmarks. Without `LIGHTDXML_PECOS`, tables have
-no rows of XR-Linear. Without `LIGHTDXML_ANNIF`, the table of Annif is left out.
+XR-Linear and Annif need environments of their own: see the page on benchmarks.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from typing import NamedTuple
 
 from bench_tables import BENCH, SMALL, BenchTable, Groups
 
+from lightdxml.data.files import writing_text
 from lightdxml.experiments.bench import ablation, machine, plots, results
 from lightdxml.experiments.bench.results import grouped
 
@@ -34,7 +34,7 @@ PICTURES = ROOT / "docs" / "images"
 
 
 class Printed(NamedTuple):
-    """Tables that a command prints; `{data}` and `{out}` are the folders of this script."""
+    """The tables that a command prints; `{data}` and `{out}` are the folders of this script."""
 
     command: str
     count: int = 1
@@ -44,8 +44,8 @@ PRINTED = {
     "annif": Printed("benchmarks/annif.py {data} {out}/annif", 2),
     "cluster memory": Printed("benchmarks/cluster.py memory"),
     "cluster overhead": Printed("benchmarks/cluster.py overhead wordnet debian-relations --data {data}"),
-    "cluster plan": Printed("benchmarks/cluster_plan.py"),
-    "cluster steps": Printed("benchmarks/cluster.py steps"),
+    "cluster plan": Printed("benchmarks/cluster_plan.py", 2),
+    "cluster steps": Printed("benchmarks/cluster.py steps", 2),
     "decisions": Printed("benchmarks/decisions.py --data {data} --logistic bibtex"),
     "faults": Printed("-m tests.faults --kills 20 --skip full_memory"),
     "fidelity": Printed("benchmarks/fidelity.py --data {data}"),
@@ -61,20 +61,15 @@ PRINTED = {
     "splits": Printed(
         "benchmarks/fidelity.py fastxml pfastrexml craftml sleec --data {data} --sets delicious --splits 3"
     ),
-    "startup": Printed("benchmarks/startup.py {data} {out}/startup"),
+    "startup": Printed("benchmarks/startup.py {data} {out}/startup", 2),
 }
 
 
-def methods_of(table: BenchTable) -> list[str]:
-    """Return the methods of a table that can run here."""
-    return [name for name in table.methods if "LIGHTDXML_PECOS" in os.environ or not name.startswith("xr-linear")]
-
-
 def bench(table: BenchTable, data: Path, out: Path) -> None:
-    """Run `lightdxml bench` for a table."""
+    """Run `lightdxml bench` for a table; what has failed before runs again."""
     arguments = ["ablate", "--only"] if table.folder == "ablation" else ["--methods"]
-    arguments += [",".join(methods_of(table)), "--data", ",".join(str(data / name) for name in table.sets)]
-    arguments += ["--ngrams", "1", "--out", str(out / table.folder), *table.options]
+    arguments += [",".join(table.methods), "--data", ",".join(str(data / name) for name in table.sets)]
+    arguments += ["--ngrams", "1", "--out", str(out / table.folder), "--retry", *table.options]
     subprocess.run([sys.executable, "-m", "lightdxml", "bench", *arguments], check=True, stdout=sys.stderr)
 
 
@@ -82,45 +77,71 @@ def cells(table: BenchTable, out: Path) -> Groups:
     """Return the results for a table, in its order."""
     found = grouped(results.read(out / table.folder / "cells"))
     known = {name: {group.method: group for group in found[name]} for name in table.sets}
-    return {name: {method: by_method[method] for method in methods_of(table)} for name, by_method in known.items()}
+    if not table.methods:
+        return known
+    return {name: {method: by_method[method] for method in table.methods} for name, by_method in known.items()}
 
 
-def printed(wanted: Printed, data: Path, out: Path) -> str:
-    """Return the tables that a command prints."""
-    command = [sys.executable, *shlex.split(wanted.command.format(data=data, out=out))]
-    shown = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found = re.findall(r"(?:^\|.*\n?)+", shown, flags=re.M)[: wanted.count]
-    return "\n\n".join(one.rstrip() for one in found)
+def printed(wanted: Printed, data: Path, out: Path, log: Path) -> str:
+    """Return the tables that a command prints; `log` receives all that it prints."""
+    command = [sys.executable, *(word.format(data=data, out=out) for word in shlex.split(wanted.command))]
+    with log.open("w", encoding="utf-8") as stream:
+        code = subprocess.run(command, cwd=ROOT, stdout=stream).returncode
+    found = tables_in(log.read_text("utf-8"))
+    # Fault trials end with 1 if a guarantee did not hold: their table says so.
+    if code not in (0, 1) or len(found) != wanted.count:
+        raise SystemExit(f"{shlex.join(command)} ended with {code} and {len(found)} tables: see {log}")
+    return "\n\n".join(found)
+
+
+def tables_in(text: str) -> list[str]:
+    """Return the Markdown tables of a text."""
+    return [found.rstrip() for found in re.findall(r"(?:^\|.*\n?)+", text, flags=re.M)]
 
 
 def measured(name: str, data: Path, out: Path) -> str:
     """Return the text of a table, with a line that says how it was measured; what is in `out` is not measured again."""
     file = out / "tables" / f"{name}.md"
     if not file.exists():
+        check_environment(name)
         claim(out)
         if name in BENCH:
-            bench(BENCH[name], data, out)
+            if BENCH[name].methods:
+                bench(BENCH[name], data, out)
             text, command = BENCH[name].text(cells(BENCH[name], out)), f'benchmarks/readme_numbers.py "{name}"'
         else:
-            text, command = printed(PRINTED[name], data, out), PRINTED[name].command.format(data="DATA", out="OUT")
+            text = printed(PRINTED[name], data, out, out / "tables" / f"{name}.log")
+            command = PRINTED[name].command.format(data="DATA", out="OUT")
+        claim(out)
         day = datetime.datetime.now(datetime.timezone.utc).date()
         commit = (out / "commit").read_text("utf-8")
-        note = f"Measured at `{commit}` ({day}) on {machine.describe()}: `python {command}`"
-        file.write_text(f"{text}\n\n{note}\n", "utf-8")
+        note = f"Measured with the code of `{commit}` ({day}) on {machine.describe()}: `python {command}`"
+        with writing_text(file) as stream:
+            stream.write(f"{text}\n\n{note}\n")
     return file.read_text("utf-8").rstrip()
+
+
+def check_environment(name: str) -> None:
+    """Raise if a table needs an environment of its own that is not there."""
+    needs_pecos = name in BENCH and any(method.startswith("xr-linear") for method in BENCH[name].methods)
+    variable = "LIGHTDXML_PECOS" if needs_pecos else "LIGHTDXML_ANNIF" if name == "annif" else None
+    if variable is not None and not os.environ.get(variable):
+        raise SystemExit(f"{name}: set {variable}, as the page on benchmarks says")
 
 
 def claim(out: Path) -> None:
     """Make `out` the folder of this state of the code; raise if it belongs to another one."""
-    code = machine.versions()["lightdxml"]
+    # In a process of its own: the checksum is that of the files as they are now.
+    code = "from lightdxml.experiments.bench import machine; print(machine.versions()['lightdxml'], end='')"
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     if not (out / "code").exists():
         (out / "tables").mkdir(parents=True, exist_ok=True)
         command = ["git", "describe", "--always", "--dirty"]
-        commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         (out / "commit").write_text(commit, "utf-8")
-        (out / "code").write_text(code, "utf-8")
-    elif (found := (out / "code").read_text("utf-8")) != code:
-        raise SystemExit(f"{out} has measurements of lightdxml {found}, this is {code}: choose another folder")
+        (out / "code").write_text(shown, "utf-8")
+    elif (found := (out / "code").read_text("utf-8")) != shown:
+        raise SystemExit(f"{out} has measurements of lightdxml {found}, this is {shown}: choose another folder")
 
 
 def pages() -> dict[str, Path]:
@@ -166,19 +187,16 @@ def main() -> None:
     given = parser.parse_args()
     if given.list:
         for name, page in sorted(pages().items()):
-            command = f"python {PRINTED[name].command}" if name in PRINTED else "lightdxml bench"
-            print(f"{name}: {page.relative_to(ROOT)}, {command}")
+            print(f"{name}: {page.relative_to(ROOT)}, {PRINTED[name].command if name in PRINTED else 'bench'}")
         return
     if unknown := [name for name in given.names if name not in BENCH and name not in PRINTED]:
         parser.error(f"no table is called {', '.join(unknown)}: see --list")
+    data, out = given.data.absolute(), given.out.absolute()
     for name in given.names:
-        if name == "annif" and "LIGHTDXML_ANNIF" not in os.environ:
-            print("annif: left out, LIGHTDXML_ANNIF is not set", file=sys.stderr)
-            continue
-        text = measured(name, given.data, given.out.absolute())
+        text = measured(name, data, out)
         if given.write:
             write(name, text)
-            draw(name, given.out)
+            draw(name, out)
         else:
             print(f"{name}\n\n{text}\n", flush=True)
 

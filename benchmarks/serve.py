@@ -132,7 +132,9 @@ async def _closed(address: tuple[str, int], requests: Sequence[bytes], clients: 
                 client = await _connect(address)
         client.transport.close()
 
+    start = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(clients)))
+    outcome.seconds = time.perf_counter() - start
     return outcome
 
 
@@ -163,6 +165,7 @@ async def _open(address: tuple[str, int], requests: Sequence[bytes], rate: float
             number += 1
         await asyncio.sleep(0.001)
     await asyncio.gather(*tasks)
+    outcome.seconds = time.perf_counter() - start
     return outcome
 
 
@@ -202,6 +205,8 @@ def service(model: Path, *options: str) -> Iterator[tuple[tuple[str, int], subpr
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, text=True)
     try:
         for _ in range(600):
+            if process.poll() is not None:
+                raise RuntimeError(f"the service ended with code {process.returncode}: {' '.join(command)}")
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
                 probe.sendall(b"GET /v2/health/ready HTTP/1.1\r\nhost: x\r\n\r\n")
                 if b" 200 " in probe.recv(100):
@@ -219,7 +224,7 @@ def batch_speed(model: Path, texts: Sequence[str]) -> float:
     """Return the documents per second of a batch `predict`."""
     predictor = Predictor.load(model)
     predictor.rank(texts[:64], LABELS)
-    return len(texts) / min(timed(predictor.rank, texts, LABELS)[1] for _ in range(3))
+    return len(texts) / statistics.median(timed(predictor.rank, texts, LABELS)[1] for _ in range(3))
 
 
 def lone_latency(model: Path, texts: Sequence[str]) -> float:

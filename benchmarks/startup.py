@@ -6,10 +6,11 @@ folder of debian-relations. OUT receives the models; those that are there are no
 Every measurement is a process of its own, with byte code, as pip installs it, and with compiled kernels in the cache.
 Times are medians of wall time.
 
-- predict: `lightdxml predict MODEL -` with one line; then the same with an empty cache of kernels, once.
+- predict: `lightdxml predict MODEL -` with one line, and its peak memory; then the same with an empty cache of kernels,
+  once.
 - first prediction: from the import of `Predictor` to its first prediction.
 - one document: the median of 200 texts, one at a time, after the first.
-- train: `lightdxml train see-also`, with an empty cache of kernels, once, and with a full one.
+- train: `lightdxml train see-also`, once with an empty cache of kernels, then with a full one.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -45,13 +45,21 @@ print(json.dumps([first, sorted(times)[100]]))
 
 
 def run(command: Sequence[str], **variables: str) -> tuple[float, float, str]:
-    """Return wall time, peak memory in MB of the largest process so far, and what is printed."""
+    """Return wall time, peak memory in MB, and what is printed."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | variables
-    start = time.perf_counter()
-    shown = subprocess.run(command, input=TEXT + "\n", stdout=subprocess.PIPE, text=True, env=environment, check=True)
-    wall = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
-    return wall, peak, shown.stdout
+    with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as shown:
+        given.write(TEXT + "\n")
+        given.seek(0)
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdin=given, stdout=shown, env=environment)
+        # The peak of this process, not of all children.
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        shown.seek(0)
+        return wall, used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6, shown.read()
 
 
 def median(commands: Sequence[str], rounds: int) -> float:
@@ -78,15 +86,15 @@ def starts(model: Path, rounds: int) -> dict[str, str]:
     }
 
 
-def trainings(folder: Path) -> dict[str, str]:
-    """Return a cell: seconds of a first training and of a second one, with the default views and with the paper's."""
-    cells = []
-    for options in ((), PAPER):
+def trainings(folder: Path, rounds: int) -> dict[str, list[str]]:
+    """Return seconds of a first training, and the median of later ones, with the default views and with the paper's."""
+    cells = {}
+    for title, options in (("`train see-also`", ()), ("`train see-also --dense always`", PAPER)):
         with tempfile.TemporaryDirectory(dir=folder) as empty:
             command = [*COMMAND, "train", "see-also", "--model", f"{empty}/model", "--force", *options]
-            cold, warm = (run(command, NUMBA_CACHE_DIR=f"{empty}/cache")[0] for _ in range(2))
-        cells.append(f"{cold:.1f} s / {warm:.1f} s")
-    return dict(zip(("default", "with the paper's views"), cells, strict=True))
+            times = [run(command, NUMBA_CACHE_DIR=f"{empty}/cache")[0] for _ in range(1 + rounds)]
+        cells[title] = [f"{times[0]:.1f} s", f"{statistics.median(times[1:]):.1f} s"]
+    return cells
 
 
 def main() -> None:
@@ -100,7 +108,6 @@ def main() -> None:
         "see-also": ["see-also", *PAPER],
         "debian-relations": [str(given.data / "debian-relations"), "--ngrams", "2"],
     }
-    # The largest model comes last: a peak is that of the largest process so far.
     found = {}
     for name, arguments in models.items():
         model = given.out / name
@@ -111,8 +118,9 @@ def main() -> None:
     print(f"| | {' | '.join(found)} |\n|---|{'--:|' * len(found)}")
     for title in next(iter(found.values())):
         print(f"| {title} | {' | '.join(cells[title] for cells in found.values())} |", flush=True)
-    for title, cell in trainings(given.out).items():
-        print(f"| `train see-also`, {title}: nothing compiled yet / again | {cell} | |", flush=True)
+    print("\n| | Nothing compiled yet | Compiled |\n|---|--:|--:|")
+    for title, cells in trainings(given.out, given.rounds).items():
+        print(f"| {title} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -279,8 +279,8 @@ class LightDXML(BaseEstimator):
             A folder in which features and shortlists live as memory-mapped files instead of in memory. Leftovers of
             killed processes are removed the next time.
         keep_training_data
-            Keep features and labels of the documents, so that `learn` is as good as training on all documents. They
-            are saved beside the model. Without them, `learn` knows earlier documents only by the model's weights.
+            Keep features and labels of the documents, so that `learn` is almost as good as training on all documents.
+            They are saved beside the model. Without them, `learn` knows earlier documents only by the model's weights.
         backend
             Where the work is done: `lightdxml.cluster.RayBackend` for a Ray cluster, None for the threads of this
             process. The result is the same, bit for bit.

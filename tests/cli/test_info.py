@@ -78,7 +78,7 @@ def test_compress_refuses_what_would_not_become_smaller(tmp_path: Path, model: P
 
 def test_compress_says_that_a_model_has_no_embeddings(tmp_path: Path) -> None:
     LightDXML("fast").fit(TEXTS, NAMES).save(tmp_path / "fast")
-    with pytest.raises(ValueError, match="int8 would not make .* smaller: it has no embeddings to quantize"):
+    with pytest.raises(ValueError, match="smaller: it has no embeddings to quantize"):
         run("compress", tmp_path / "fast", tmp_path / "small")
 
 

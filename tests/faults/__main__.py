@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from functools import partial
@@ -20,6 +21,8 @@ def main() -> None:
     parser.add_argument("--skip", default="", help="names of trials to leave out, separated by commas")
     parser.add_argument("--data", type=Path, help="a data set to train on (default: see-also)")
     arguments = parser.parse_args()
+    # A shell lets commands in the background ignore it, and so would the commands under trial.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

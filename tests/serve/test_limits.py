@@ -65,7 +65,12 @@ def still_works(server: Running) -> bool:
         (OWN, {"json": {"text": "a", "k": 1001}}, 400, "k: input should be less than or equal to 1000"),
         (OWN, {"json": {"text": "a", "tail": 2}}, 400, "tail: input should be less than or equal to 1"),
         (OWN, {"json": {"text": "a", "threshold": "f1"}}, 400, "threshold must be a number from 0 to 1, auto"),
-        (OWN, {"json": {"text": "a", "by_frequency": True, "threshold": 0.5}}, 400, "by_frequency needs a threshold such as auto"),
+        (
+            OWN,
+            {"json": {"text": "a", "by_frequency": True, "threshold": 0.5}},
+            400,
+            "by_frequency needs one such as auto",
+        ),
         (OWN, {"json": {"text": "a", "include": ["horse"]}}, 400, "there is no label 'horse' to include"),
         (OWN, {"data": b'{"text": NaN}', "headers": JSON}, 400, "text"),
         (OWN, {"data": b'{"text": "a", "tail": NaN}', "headers": JSON}, 400, "tail"),

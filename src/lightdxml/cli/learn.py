@@ -27,7 +27,7 @@ Reject = Annotated[
 _LOST = (
     "the model does not keep its training data: it knows earlier documents only through its weights, so known labels"
     " change little, probabilities stay as they are, and no document can be corrected or forgotten;"
-    " train with --keep-training-data to make lessons as good as training on all documents"
+    " train with --keep-training-data to make lessons almost as good as training on all documents"
 )
 _AGAIN = (
     "most of these documents were learned before and now count twice: lightdxml rollback undoes the lesson;"

@@ -176,7 +176,7 @@ def thresholds_of(table: ThresholdTable | None, threshold: float | str, by_frequ
     """
     check_threshold(threshold)
     if by_frequency and not isinstance(threshold, str):
-        raise ValueError(f"threshold {threshold} is the same for all labels: by_frequency needs a threshold such as auto")
+        raise ValueError(f"threshold {threshold} is the same for all labels: by_frequency needs one such as auto")
     if isinstance(threshold, str):
         if table is not None:
             return table.choose(threshold, by_frequency)

@@ -34,7 +34,7 @@ def test_curves_and_table_show_means_over_repeats(tmp_path: Path) -> None:
     ][1:]
     assert rows == [
         ["| default", "55.00"],
-        ["| shortlist_size=25", "42.00 (-13.00)"],
+        ["| shortlist_size=25", "42.00 (+10.00)"],
         ["| without linear view", "32.00 (-23.00)"],
         ["| epochs=2 (failed)", "–"],
     ]

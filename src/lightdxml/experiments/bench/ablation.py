@@ -125,17 +125,22 @@ def draw(groups: Sequence[Group], path: Path) -> Path | None:
 
 
 def section(groups: Sequence[Group]) -> str:
-    """Return a Markdown table of the variants, with the differences from the default in parentheses."""
-    base = next((group for group in groups if group.method == _DEFAULT and group.done), None)
+    """Return a Markdown table of the variants, with the differences from what they change in parentheses."""
+    done = {group.method: group for group in groups if group.done}
     rows = [
         [
             group.title,
-            *(_value(group, base, column) for column in tables.METRICS),
+            *(_value(group, done.get(_base(group.method)), column) for column in tables.METRICS),
             *(column.text(group.mean(column.name)) for column in tables.COSTS),
         ]
         for group in groups
     ]
     return tables.table(("Variant", *(column.title for column in (*tables.METRICS, *tables.COSTS))), rows)
+
+
+def _base(variant: str) -> str:
+    """Return the variant that another one changes: the default, or the paper's two views."""
+    return _DEFAULT if variant in (_DEFAULT, _NO_TREE, _NO_REFIT, _NO_LINEAR) else _NO_LINEAR
 
 
 def _value(group: Group, base: Group | None, column: tables.Column) -> str:

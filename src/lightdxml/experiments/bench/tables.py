@@ -163,7 +163,7 @@ def measurements(groups: Sequence[Group]) -> str:
     modular = [group for group in done if any(f"phases.{name}" in group.values for name in MODULES)]
     if modular:
         timed = [(name, values) for name, values in rows if "phases.M1" in values]
-        parts += ["## Training seconds per module", _table(_SECONDS, modular, timed)]
+        parts += ["### Training seconds per module", _table(_SECONDS, modular, timed)]
         parts.append("M1 to M4 are the modules of the paper; other: phases that the paper does not have.")
     return "\n\n".join(parts)
 
