@@ -27,7 +27,9 @@ from lightdxml.model.calibration import Calibration
 from lightdxml.predictor import Predictor
 from lightdxml.text import tfidf
 
-SETS = ("bibtex", "delicious", "citeulike-t", "eurlex57k", "wordnet", "debian-relations")
+SETS = (
+    "bibtex", "delicious", "citeulike-t", "eurlex57k", "wordnet", "debian-relations", "see-also", "kirjastonhoitaja",
+)  # fmt: skip
 COSTS = (0.1, 1.0, 10.0, 100.0)
 
 
