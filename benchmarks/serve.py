@@ -1,12 +1,15 @@
 """`lightdxml serve` under load, beside `predict` in the same hour, and beside Annif's server.
 
-`python benchmarks/serve.py DATA OUT [--model MODEL] [--seconds 6] [--overload 60] [--swaps 200] [--annif URL]`
+`python benchmarks/serve.py DATA OUT [--model MODEL] [--seconds 6] [--overload 60] [--swaps 200] [--annif FOLDER]`
 
 DATA holds the folder `eurlex57k`, whose test documents are asked. The model is trained with the defaults and kept in
 OUT, unless `--model` names another one. The service runs in a process of its own, on all cores, with its defaults. A
 second process is the load: connections that stay open, each of which sends its next document when it has the answer to
-the last one. It needs part of the same cores. `--annif` is the address of a project's `suggest` in a running Annif
-(`.../v1/projects/PROJECT/suggest`), which gets the same load: only this is measured then.
+the last one. It needs part of the same cores.
+
+`--annif` is a folder that `benchmarks/annif.py` left. Its Bonsai is served by Annif's recommended server, gunicorn with
+two workers, and its LightDXML by `lightdxml serve`. Both get the same load, and nothing else is measured.
+`LIGHTDXML_ANNIF` names the `annif` of its environment.
 
 Tables, as Markdown:
 1. documents per second and latencies of 1, 8 and 64 clients, as a share of a batch `predict` before and after;
@@ -20,6 +23,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import os
 import random
 import shutil
 import socket
@@ -194,26 +198,36 @@ def forms(texts: Sequence[str]) -> list[str]:
     return [urllib.parse.urlencode({"text": text, "limit": LABELS}) for text in texts]
 
 
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def wait_until_ready(process: subprocess.Popen[Any], port: int, path: str) -> None:
+    """Wait until a service answers with 200; raise if it ends before, or within a minute does not."""
+    for _ in range(600):
+        if process.poll() is not None:
+            raise RuntimeError(f"the service ended with code {process.returncode}: {process.args!r}")
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
+            probe.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+            if b" 200 " in probe.recv(100):
+                return
+        time.sleep(0.1)
+    raise RuntimeError("the service did not become ready")
+
+
 @contextmanager
 def service(model: Path, *options: str) -> Iterator[tuple[tuple[str, int], subprocess.Popen[str]]]:
     """Run the service on a free port inside the `with` block."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "lightdxml", "serve", f"model={model}", "--port", str(port), *options]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdout=quiet, stderr=quiet, text=True)
     try:
-        for _ in range(600):
-            if process.poll() is not None:
-                raise RuntimeError(f"the service ended with code {process.returncode}: {' '.join(command)}")
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
-                probe.sendall(b"GET /v2/health/ready HTTP/1.1\r\nhost: x\r\n\r\n")
-                if b" 200 " in probe.recv(100):
-                    break
-            time.sleep(0.1)
-        else:
-            raise RuntimeError("the service did not become ready")
+        wait_until_ready(process, port, "/v2/health/ready")
         yield ("127.0.0.1", port), process
     finally:
         process.terminate()
@@ -276,22 +290,41 @@ def throughput(model: Path, texts: Sequence[str], seconds: float) -> float:
     return capacity
 
 
-def beside_annif(model: Path, texts: Sequence[str], annif: str, seconds: float) -> None:
-    """Print the throughput of Annif and of the service, one after the other, twice."""
-    form, place = forms(texts), urllib.parse.urlsplit(annif)
-    there, requests = (place.hostname or "", place.port or 80), requests_of(place.path, form, FORM)
+@contextmanager
+def annif_server(folder: Path) -> Iterator[tuple[str, int]]:
+    """Run Annif's server with the projects of a folder on a free port inside the `with` block."""
+    port = free_port()
+    server = Path(os.environ["LIGHTDXML_ANNIF"]).parent / "gunicorn"
+    command = [str(server), "--workers", "2", "--bind", f"127.0.0.1:{port}", "annif:create_app()"]
+    variables = {"ANNIF_PROJECTS": f"{folder}/projects.cfg", "ANNIF_DATADIR": f"{folder}/data"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | variables
+    )
+    try:
+        wait_until_ready(process, port, "/v1/projects")
+        yield "127.0.0.1", port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def beside_annif(folder: Path, texts: Sequence[str], seconds: float) -> None:
+    """Print the throughput of Annif and of the service, one after the other."""
+    loads = {
+        project: requests_of(f"/v1/projects/{project}/suggest", forms(texts), FORM) for project in ("bonsai", "model")
+    }
     rows = []
-    for _ in range(2):
-        for clients in (1, 8, 64):
-            other = alone(closed_load, there, requests, clients, seconds)
-            with service(model) as (address, _process):
-                here = requests_of("/v1/projects/model/suggest", form, FORM)
-                alone(closed_load, address, here, clients, 2.0)
-                ours = alone(closed_load, address, here, clients, seconds)
-            ratio = f"{ours.rate() / other.rate():.1f}"
-            rows.append(
-                (clients, f"{ours.rate():,.0f}", f"{other.rate():,.0f}", ratio, ours.latency(0.5), other.latency(0.5))
-            )
+    for clients in (1, 8, 64):
+        with annif_server(folder) as there:
+            alone(closed_load, there, loads["bonsai"], clients, 5.0)
+            other = alone(closed_load, there, loads["bonsai"], clients, seconds)
+        with service(folder / "model") as (here, _):
+            alone(closed_load, here, loads["model"], clients, 5.0)
+            ours = alone(closed_load, here, loads["model"], clients, seconds)
+        ratio = f"{ours.rate() / other.rate():.1f}"
+        rows.append(
+            (clients, f"{ours.rate():,.0f}", f"{other.rate():,.0f}", ratio, ours.latency(0.5), other.latency(0.5))
+        )
     table(("Clients", "LightDXML, documents/s", "Annif, documents/s", "Ratio", "p50 ms", "Annif, p50 ms"), rows)
 
 
@@ -406,19 +439,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--overload", type=float, default=60.0)
     parser.add_argument("--swaps", type=int, default=200)
-    parser.add_argument("--annif")
+    parser.add_argument("--annif", type=Path, metavar="FOLDER")
     given = parser.parse_args()
-    model = given.model or given.out / "eurlex57k"
-    if not model.exists():
-        train = [sys.executable, "-m", "lightdxml", "train", str(given.data / "eurlex57k"), "--model", str(model)]
-        subprocess.run(train, check=True)
     with gzip.open(given.data / "eurlex57k" / "test.jsonl.gz", "rt", encoding="utf-8") as stream:
         documents = [json.loads(line) for line in stream]
     random.Random(1).shuffle(documents)
     texts = [f"{one.get('title', '')}\n{one['text']}" for one in documents[:4096]]
     if given.annif is not None:
-        beside_annif(model, texts, given.annif, given.seconds)
+        beside_annif(given.annif, texts, given.seconds)
         return
+    model = given.model or given.out / "eurlex57k"
+    if not model.exists():
+        train = [sys.executable, "-m", "lightdxml", "train", str(given.data / "eurlex57k"), "--model", str(model)]
+        subprocess.run(train, check=True)
     capacity = throughput(model, texts, given.seconds)
     if given.overload:
         overload(model, texts, capacity, given.overload)
