@@ -37,7 +37,7 @@ class Printed(NamedTuple):
     """The tables that a command prints; `{data}` and `{out}` are the folders of this script."""
 
     command: str
-    count: int = 1
+    n_tables: int = 1
 
 
 PRINTED = {
@@ -90,7 +90,7 @@ def printed(wanted: Printed, data: Path, out: Path, log: Path) -> str:
         code = subprocess.run(command, cwd=ROOT, stdout=stream).returncode
     found = tables_in(log.read_text("utf-8"))
     # Fault trials end with 1 if a guarantee did not hold: their table says so.
-    if code not in (0, 1) or len(found) != wanted.count:
+    if code not in (0, 1) or len(found) != wanted.n_tables:
         raise SystemExit(f"{shlex.join(command)} ended with {code} and {len(found)} tables: see {log}")
     return "\n\n".join(found)
 

@@ -165,9 +165,9 @@ def first_answer(folder: Path, how: str) -> tuple[float, float, float]:
 def labels(folder: Path) -> None:
     """Train the default preset at several numbers of labels, each in a new process, and print a table."""
     folder.mkdir(parents=True, exist_ok=True)
-    columns = ("Labels", "Training documents", "Training", "Peak memory", "Model", "ms per document, batch")
-    columns += ("Single document, median", "99th percentile", "P@1")
-    print(f"| {' | '.join(columns)} |\n|{'--:|' * len(columns)}", flush=True)
+    columns = "Labels | Training documents | Training | Peak memory | Model | ms per document, batch"
+    columns += " | Single document, median | 99th percentile | P@1"
+    print(f"| {columns} |\n|{'--:|' * 9}", flush=True)
     for n_labels in LABEL_COUNTS:
         recipe = Recipe(round(n_labels * DOCUMENTS_PER_LABEL), 5000, n_labels, WORDS, LABELS_PER_DOCUMENT)
         data = folder / f"data-{recipe.documents}-{n_labels}"
