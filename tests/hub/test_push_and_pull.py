@@ -267,7 +267,9 @@ def test_an_interrupted_download_goes_on_where_it_stopped(
     hub.cut = 10_000
     run("pull", REPO, tmp_path / "again")
     assert files_in(tmp_path / "again") == files_in(model)
-    assert sum(one.startswith("GET") and one.endswith("/arrays.safetensors") for one in hub.requests) == 2
+    # Files are downloaded at the same time: any of the large ones may be the first, which is cut.
+    downloads = [one for one in hub.requests if one.startswith("GET") and "/resolve/" in one]
+    assert len(downloads) == len(set(downloads)) + 1
     assert hub.sent == sum(map(len, files_in(model).values()))
 
 
