@@ -33,7 +33,7 @@ def test_every_measured_table_has_a_command_and_every_command_a_table(script: Mo
         ("print('| a |\\n|---|\\n| 1 |\\nand\\n| b |\\n|---|')", 2, "| a |\n|---|\n| 1 |\n\n| b |\n|---|"),
         ("print('| a |\\n|---|\\n\\n| b |\\n|---|')", 1, None),
         ("print('| a |\\n|---|')", 2, None),
-        ("print('| a |\\n|---|'); raise SystemExit(2)", 1, None),
+        ("print('| a |\\n|---|'); raise SystemExit(1)", 1, None),
     ],
 )
 def test_a_command_that_fails_or_prints_other_tables_gives_none(
