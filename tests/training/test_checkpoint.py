@@ -105,6 +105,19 @@ def test_steps_after_the_cycle_resume_to_the_same_bits(
     assert bits(model) | {"phases": phases(history)} == expected
 
 
+def test_the_comparison_of_costs_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    """Only with a hundred validation documents and more are costs compared."""
+    data, dev = topics(150), topics(400, seed=1)
+    config = changed(Config(), {"dense": "never", "tree": False, "blend.min_documents": 1, "linear.costs": (0.5, 1.0)})
+    expected, _ = train(data, config, dev=dev)
+    watch = InterruptAt(2, "linear view")
+    with parallel.use_threads(1), pytest.raises(Interrupted):
+        train(data, config, tmp_path, [watch], dev=dev)
+    assert watch.seen == 2
+    again, _ = train(data, config, tmp_path, dev=dev)
+    assert bits(again) == bits(expected)
+
+
 def test_long_computations_can_be_interrupted_within(tmp_path: Path, expected: dict[str, Any]) -> None:
     watch = InterruptAtTick(0)
     with parallel.use_threads(1):

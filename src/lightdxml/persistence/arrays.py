@@ -18,7 +18,8 @@ from lightdxml.persistence.files import Content, map_file, release
 
 Arrays = dict[str, NDArray[Any]]
 _TYPES: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
-_TYPES |= {"U16": np.dtype("<u2"), "I64": np.dtype("<i8"), "I8": np.dtype("i1"), "U8": np.dtype("u1")}
+_TYPES |= {"F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U16": np.dtype("<u2"), "I8": np.dtype("i1")}
+_TYPES |= {"U8": np.dtype("u1")}
 _MAX_HEADER, MAX_JSON = 1 << 24, 1 << 28
 _BLOCK = 1 << 22
 # No number of a model is as large. Below it, scores cannot overflow to NaN: encoder, residual layer and classifier
@@ -27,7 +28,11 @@ MAX_VALUE = 1e9
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write arrays of float16, float32, int8, uint8, uint16, int32 or int64."""
+    """Write arrays of float16, float32, float64, int8, uint8, uint16, int32 or int64."""
+    for name, array in arrays.items():
+        # What cannot be read must not be written: the work in a checkpoint would be lost.
+        if array.dtype not in _TYPES.values():
+            raise TypeError(f"array {name} has the type {array.dtype}, which is not stored")
     path.touch()
     mode = path.stat().st_mode
     try:
