@@ -59,6 +59,13 @@ def test_every_text_format_may_be_compressed(tmp_path: Path, content: str, pack:
     assert len(load(path).train) == 2
 
 
+def test_a_folder_that_is_given_as_a_dot_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pets").mkdir()
+    (tmp_path / "pets" / "train.csv").write_text("text,labels\na cat,cat\n")
+    monkeypatch.chdir(tmp_path / "pets")
+    assert load(".").name == "pets"
+
+
 def test_matrices_of_features_and_labels_are_read_as_a_pair(tmp_path: Path) -> None:
     write_files(
         tmp_path,

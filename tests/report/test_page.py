@@ -164,6 +164,7 @@ def test_concepts_have_name_notation_and_uri_on_the_page(tmp_path: Path) -> None
     run("report", tmp_path / "model", "--data", tmp_path / "data.jsonl", "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert {"P1", "urn:1", "urn:4", "fish"} <= set(read(page).words)
+    assert "--vocabulary FILE" in page, "without its vocabulary, the model would be another one"
     chips = re.findall(r"<li class.*?</li>", page, re.DOTALL)
     assert any("<bdi>urn:2</bdi>" in chip for chip in chips), "two concepts of one name cannot be told apart"
     assert not any("<bdi>urn:4</bdi>" in chip for chip in chips)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from lightdxml.cli.output import errors, note, print_json, printable, say
 from lightdxml.cli.reading import reading_options
-from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
+from lightdxml.cli.settings import nearest_preset, training_options
 
 if TYPE_CHECKING:
     from lightdxml.learning.drift import Drift
@@ -164,16 +164,6 @@ def _joined(reasons: list[str]) -> str:
 
 def _training(model: Model, folder: Path, n_documents: int) -> str:
     """Return the command that trains a model again, as it was trained; DATA and FILE are to be filled in."""
-    from lightdxml.text.tfidf import TextOptions
-
-    preset, changes = nearest_preset(model.config, n_documents)
     words = ["lightdxml", "train", "DATA", "--model", str(folder), "--discard-lessons", "--keep-training-data"]
-    words += [] if preset == "default" else ["--preset", preset]
-    words += [word for name, value in changes.items() for word in ("--set", f"{name}={plain(value)}")]
-    if model.vectorizer is not None:
-        settings, usual = model.vectorizer.settings, TextOptions()
-        for name in (*TEXT_SETTINGS, "language"):
-            if (value := getattr(settings, name)) != getattr(usual, name):
-                words += [f"--{name.replace('_', '-')}", str(value)]
-    words += [] if model.vocabulary is None else ["--vocabulary", "FILE"]
+    words += training_options(model, *nearest_preset(model.config, n_documents))
     return shlex.join([*words, *reading_options(model.reading)])

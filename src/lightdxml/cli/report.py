@@ -12,7 +12,7 @@ from lightdxml.cli.changes import n_trained
 from lightdxml.cli.measure import CUTS, cuts_up_to, match, warn_of_training_documents
 from lightdxml.cli.output import Cutoff, ModelFolder, NJobs, require_plots, say
 from lightdxml.cli.reading import Reading, reading_for, reading_options, with_reading
-from lightdxml.cli.settings import TEXT_SETTINGS, nearest_preset, plain
+from lightdxml.cli.settings import nearest_preset, plain, training_options
 
 if TYPE_CHECKING:
     from lightdxml.cli.measure import Matched
@@ -61,8 +61,10 @@ def run(
     options = reading_options({**estimator.model_.reading, **reading})
     cutoff, given = [] if k == CUTS[-1] else ["-k", str(k)], reading_options(reading)
     preset, changed = _given(estimator.model_, model)
+    again = training_options(estimator.model_, preset, changed)
     commands = [
-        shlex.join([*_training_command(estimator.model_, training_data, model, preset, changed), *options]),
+        # Into another folder: no model is replaced without being asked to.
+        shlex.join(["lightdxml", "train", training_data, "--model", f"{model}-again", *again, *options]),
         shlex.join(["lightdxml", "report", str(model), "--data", data, "--out", str(target), *cutoff, *given]),
     ]
     found = match(loaded, estimator.model_)
@@ -113,18 +115,3 @@ def _subject(
         commands=commands,
         cuts=cuts_up_to(k),
     )
-
-
-def _training_command(model: Model, data: str, folder: Path, preset: str, changed: dict[str, Any]) -> list[str]:
-    """Return the command that trains the model again."""
-    # Into another folder: no model is replaced without being asked to.
-    command = ["lightdxml", "train", data, "--model", f"{folder}-again"]
-    command += ["--preset", preset] if preset != "default" else []
-    for name, value in changed.items():
-        command += ["--set", f"{name}={plain(value)}"]
-    if model.vectorizer is not None:
-        settings = model.vectorizer.settings
-        for name in TEXT_SETTINGS:
-            if getattr(settings, name) != getattr(type(settings), name):
-                command += [f"--{name.replace('_', '-')}", plain(getattr(settings, name))]
-    return command + (["--word-vectors", model.word_vectors] if model.word_vectors is not None else [])

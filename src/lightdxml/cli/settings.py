@@ -16,9 +16,10 @@ from lightdxml.cli.output import console
 
 if TYPE_CHECKING:
     from lightdxml.config import Config
+    from lightdxml.model.model import Model
 
 # The fields of `TextOptions` that are options of `lightdxml train`.
-TEXT_SETTINGS = ("ngrams", "min_df", "max_features", "title_weight")
+TEXT_SETTINGS = ("ngrams", "min_df", "max_features", "title_weight", "language")
 
 
 class Row(NamedTuple):
@@ -42,6 +43,19 @@ def rows() -> Iterator[Row]:
     short_names = {full: short for short, full in SHORT_NAMES.items()}
     for name, field, _ in walk():
         yield row(name, field, short_names.get(name, ""))
+
+
+def training_options(model: Model, preset: str, changed: dict[str, Any]) -> list[str]:
+    """Return the options of `lightdxml train` that train a model again; FILE is its vocabulary, to be filled in."""
+    words = [] if preset == "default" else ["--preset", preset]
+    words += [word for name, value in changed.items() for word in ("--set", f"{name}={plain(value)}")]
+    if model.vectorizer is not None:
+        settings = model.vectorizer.settings
+        for name in TEXT_SETTINGS:
+            if (value := getattr(settings, name)) != getattr(type(settings), name):
+                words += [f"--{name.replace('_', '-')}", plain(value)]
+    words += [] if model.vocabulary is None else ["--vocabulary", "FILE"]
+    return words + ([] if model.word_vectors is None else ["--word-vectors", model.word_vectors])
 
 
 def row(name: str, field: Field[Any], short: str = "") -> Row:

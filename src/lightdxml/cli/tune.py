@@ -134,6 +134,8 @@ def run(
         print_json(_as_json(found, best, out))
         return
     _show(found, best, plan)
+    if found.default is not None and found.best.number == found.default.number:
+        return
     words = ["lightdxml", "train", data, "--preset", str(out), "--model", "tuned-model", *reading_options(reading)]
     words += [] if vocabulary is None else ["--vocabulary", str(vocabulary)]
     say(f"The settings are in {out}. Next: {shlex.join(words)}")

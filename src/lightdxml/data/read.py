@@ -92,7 +92,8 @@ def _load_folder(folder: Path, options: ReadOptions, executor: Executor | None) 
         names: list[str] | None = [shown.get(label, label) for label in index.names]
     else:
         names = None if label_names is None else ordered_names(label_names)
-    data = _combine(folder, folder.name, parts, names, feature_names if train.split.X is not None else None)
+    # A folder may be given as `.`, which has no name.
+    data = _combine(folder, folder.resolve().name, parts, names, feature_names if train.split.X is not None else None)
     return _with_filters(data, files.filters)
 
 
