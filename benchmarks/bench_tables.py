@@ -69,18 +69,14 @@ def summary(groups: Groups) -> str:
     """All measures of six methods."""
     rows = []
     for data, by_method in groups.items():
-        sizes = next(iter(by_method.values())).cells[0]["sizes"]
         for i, group in enumerate(by_method.values()):
-            first = [f"[{data}](results/{data}.md)", f"{sizes['train']:,}", f"{sizes['labels']:,}"]
             values = group.values
             costs = [seconds(values["train_seconds"].mean), size(values["size_mb"].mean)]
             times = [f"{values[name].mean:.2f}" for name in ("batch_ms", "single_ms.p50")]
-            title = TITLES[group.method]
-            rows.append(
-                [*(first if i == 0 else ["", "", ""]), title, three(group, P), three(group, PSP), *costs, *times]
-            )
-    titles = ["Data set", "Documents", "Labels", "Method", "P@1 / 3 / 5", "PSP@1 / 3 / 5", "Training", "Model"]
-    return table([*titles, "ms per document", "single ms"], rows)
+            first = f"[{data}](results/{data}.md)" if i == 0 else ""
+            rows.append([first, TITLES[group.method], three(group, P), three(group, PSP), *costs, *times])
+    titles = ["Data set", "Method", "P@1 / 3 / 5", "PSP@1 / 3 / 5", "Training", "Model", "batch ms", "single ms"]
+    return table(titles, rows)
 
 
 def wins(groups: Groups, method: str, peers: Sequence[str]) -> str:
